@@ -24,7 +24,6 @@ from controller.management.action_log import ActionLog, Actor
 from controller.management.tokens import Tokens
 from controller.printer import Printer
 from controller.reporter import Reporter
-from controller.rollout.build_archive import MOST_BUILD
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.folder_lock import FolderLock
 from controller.rollout.resumption import mover_with_journal
@@ -393,7 +392,6 @@ def _http_settings(settings: Settings) -> dict[str, Any]:
         hosts.add(settings.http.host)
     return {
         "private": settings.token_to_read,
-        "most_build": MOST_BUILD,
         # Against DNS rebinding. With TLS it needs no list: a page of another site cannot show a
         # certificate of its own name here.
         "hosts": None if settings.tls else sorted(host.lower() for host in hosts),

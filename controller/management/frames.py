@@ -26,10 +26,15 @@ Header = dict[str, Any]
 """The header of a frame, as JSON has it."""
 
 
+def frame_start(header: Header, body_bytes: int) -> bytes:
+    """What is sent of a frame before its body of so many bytes."""
+    text = json.dumps(header).encode()
+    return LENGTHS.pack(len(text), body_bytes) + text
+
+
 def frame(header: Header, body: bytes = b"") -> bytes:
     """A frame as it is sent."""
-    text = json.dumps(header).encode()
-    return b"".join((LENGTHS.pack(len(text), len(body)), text, body))
+    return frame_start(header, len(body)) + body
 
 
 def pages_frame(pages: Mapping[str, bytes]) -> bytes:

@@ -23,7 +23,7 @@ from controller.management.action_log import ActionLog, Actor
 from controller.management.metrics import Metrics
 from controller.management.site import READ, Answer, Refusal, refused
 from controller.management.tokens import ROLES, Role, Tokens
-from controller.rollout.build_archive import identity_in
+from controller.rollout.build_archive import identity_in, most_archive
 from controller.rollout.fabric_record import IDENTITY
 from controller.rollout.mover import Mover
 from controller.state import Overview
@@ -142,6 +142,7 @@ class Api:
             "tokens": _json(
                 [(token.name, token.role, token.secret.decode()) for token in self.tokens.accepted]
             ),
+            "most_build": str(most_archive(self.mover.most_switches)).encode(),
             **self._floor_page(state.build),
         }
         self.slices()

@@ -21,7 +21,7 @@ from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from controller.management.frames import LENGTHS, Header, frame, pages_in
+from controller.management.frames import LENGTHS, Header, frame, frame_start, pages_in
 from controller.management.site import Answer, ManagementApi, Refusal
 from controller.switches.peers import HalfOpen
 
@@ -110,7 +110,7 @@ class ControllerLink:
         self._waiting: dict[int, asyncio.Future[Answer]] = {}
         """The requests without an answer, by number."""
 
-    async def ask(self, header: Header, body: bytes) -> Answer:
+    async def ask(self, header: Header, body: bytes | bytearray) -> Answer:
         """Pass a request on, and wait for its answer.
 
         Raises:
@@ -120,7 +120,8 @@ class ControllerLink:
             raise Refusal(503, "too many requests wait for the controller", Retry_After="1")
         number = next(self._numbers)
         answer = self._waiting[number] = asyncio.get_running_loop().create_future()
-        self._writer.write(frame({"request": number, **header}, body))
+        self._writer.write(frame_start({"request": number, **header}, len(body)))
+        self._writer.write(body)
         # Also a request whose client is gone counts: the controller works on it all the same.
         answer.add_done_callback(lambda _: self._waiting.pop(number))
         return await asyncio.shield(answer)
@@ -185,7 +186,6 @@ async def serve(listener: ClientListener, link: socket.socket) -> None:
         controller.note,
         None if hosts is None else frozenset(hosts),
         settings["private"],
-        settings["most_build"],
     )
     await site.receive_pages(pages_in(header, body))
     tls = TlsContext(_tls(settings["tls"])) if settings["tls"] else None

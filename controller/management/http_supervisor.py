@@ -19,6 +19,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
+from io import BytesIO
 from time import monotonic
 from typing import Any
 
@@ -378,10 +379,10 @@ class HttpFault(Exception):
 
 def _exactly(link: Any, size: int) -> bytes:
     """Read so many bytes of a socket; no bytes where the other end is closed."""
-    data = bytearray()
-    while len(data) < size:
-        chunk = link.recv(min(size - len(data), RECEIVE_BYTES))
+    data = BytesIO()  # it gives its bytes without a copy: a build may be large
+    while data.tell() < size:
+        chunk = link.recv(min(size - data.tell(), RECEIVE_BYTES))
         if not chunk:
             return b""
-        data += chunk
-    return bytes(data)
+        data.write(chunk)
+    return data.getvalue()

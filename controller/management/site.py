@@ -11,7 +11,8 @@ import json
 import traceback
 from asyncio import Condition, wait_for
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from ipaddress import ip_address
 from math import ceil
@@ -128,7 +129,7 @@ class ClientTimer(Protocol):
         """Stop this client's time: now the client waits for the controller."""
 
 
-Ask = Callable[[Message, bytes], Awaitable[Answer]]
+Ask = Callable[[Message, bytes | bytearray], Awaitable[Answer]]
 """Passes a request on to the controller."""
 
 
@@ -146,14 +147,16 @@ class ManagementApi:
     """Host names under which requests are accepted, besides addresses; None for any name."""
     private: bool = False
     """Whether reading needs a token, too."""
-    most_build: int = MOST_BODY
-    """Most bytes of a build."""
     tokens: Tokens = field(default_factory=Tokens)
     """The tokens that are accepted."""
     clock: Callable[[], float] = monotonic
     """Seconds on a monotonic clock."""
     refusals: RejectedPeers = field(init=False)
     """Counts wrong tokens, by host, and tokens whose role was too low, by their name."""
+    _most_build: int = MOST_BODY
+    """Most bytes of a build, as the controller has said last."""
+    _has_build: bool = False
+    """Whether a build is being received, or has no answer yet."""
     _pages: dict[str, bytes] = field(default_factory=dict)
     """The pages that the controller has sent last, by name."""
     _events: deque[tuple[int, bytes]] = field(default_factory=lambda: deque(maxlen=EVENTS_KEPT))
@@ -182,6 +185,8 @@ class ManagementApi:
             elif name == "tokens":
                 tokens = (Token(name, role, key.encode()) for name, role, key in json.loads(page))
                 self.tokens.accepted = tuple(tokens)
+            elif name == "most_build":
+                self._most_build = int(page)
             else:
                 self._pages[name] = page
         async with self._arrived:
@@ -290,15 +295,33 @@ class ManagementApi:
         if not token.may(role):  # limited, since the controller writes each to the disk
             requests = f"requests that need the role {role}, given a token of {token.role}"
             self._count_refusal(token.name, f"lacks the role {role}", requests)
-        most_bytes = self.most_build if path == "/api/apply" else MOST_BODY
-        body = await request.read(most_bytes) if token.may(role) else b""
         actor = {"name": token.name, "role": token.role, "address": request.host}
         header = {"method": method, "path": path, "query": request.query, "actor": actor}
-        self.timer.stop_waiting_for(request.client)
+        is_build = path == "/api/apply" and token.may(role)
+        with self._only_build() if is_build else nullcontext():
+            most_bytes = self._most_build if is_build else MOST_BODY
+            body = await request.read(most_bytes) if token.may(role) else b""
+            self.timer.stop_waiting_for(request.client)
+            try:
+                return await self.ask({**header, "needs": role}, body)
+            finally:
+                self.timer.start_waiting_for(request.client)
+
+    @contextmanager
+    def _only_build(self) -> Iterator[None]:
+        """While a build is received and proved, refuse others: each is held in memory.
+
+        Raises:
+            Refusal: another build has no answer yet.
+        """
+        if self._has_build:
+            text = "another build is being received or proved: send this one after its answer"
+            raise Refusal(503, text, Retry_After="1")
+        self._has_build = True
         try:
-            return await self.ask({**header, "needs": role}, body)
+            yield
         finally:
-            self.timer.start_waiting_for(request.client)
+            self._has_build = False
 
     def _token_of(self, request: Request) -> Token:
         """The accepted token in the `Authorization` header of a request.
@@ -411,7 +434,7 @@ class Request:
             return float("inf")
         return float(self.header("content-length") or 0)
 
-    async def read(self, most_bytes: int) -> bytes:
+    async def read(self, most_bytes: int) -> bytes | bytearray:
         """The body.
 
         Raises:
@@ -424,7 +447,7 @@ class Request:
             body += await self._next()
             if len(body) > most_bytes:
                 raise Refusal(413, f"required a body of at most {most_bytes:,} bytes")
-        return bytes(body)
+        return body
 
     async def drop(self) -> None:
         """Read and discard the rest of a short body."""

@@ -70,6 +70,14 @@ def pack(folder: Path) -> bytes:
     return stream.getvalue()
 
 
+def most_archive(switches: int) -> int:
+    """The most bytes that an archive may have whose build has at most so many switches.
+
+    Files are stored, or deflated, which makes none longer by more than its header.
+    """
+    return _most_unpacked(switches) + 2 * MOST_DIRECTORY
+
+
 def unpack(
     data: bytes,
     folder: Path,
@@ -195,7 +203,12 @@ def _digests_and_size(archive: ZipFile, most_switches: float) -> tuple[dict[str,
         raise BadZipFile("a manifest that is none")
     if switches > most_switches:
         raise BadZipFile(f"{switches:,} switches, where this fabric takes {most_switches:,}")
-    return files, min(MOST_BUILD, SMALL_BUILD + BYTES_A_PAIR * switches**2)
+    return files, _most_unpacked(switches)
+
+
+def _most_unpacked(switches: int) -> int:
+    """The most bytes that a build of so many switches may have unpacked."""
+    return min(MOST_BUILD, SMALL_BUILD + BYTES_A_PAIR * switches**2)
 
 
 def _archive_error(required: str, given: object) -> InputError:

@@ -319,6 +319,11 @@ class Mover:
         write.result()
         self.settle(pause)
 
+    @property
+    def most_switches(self) -> int:
+        """The most switches that a received build may have, planned nodes among them."""
+        return max(SWITCHES_ALLOWED, GROWTH * len(self.fabric.names))
+
     def receive(
         self,
         data: bytes,
@@ -342,7 +347,6 @@ class Mover:
         tidy = self.writes.add(partial(self.history.tidy, spare), ignore_error)
         self._await(tidy, pause, LONGEST_WRITE, "a history that can be written")
         tidy.result()
-        most = max(SWITCHES_ALLOWED, GROWTH * len(self.fabric.names))  # planned nodes, too
         last_progress = self.fabric.clock()
 
         def note_progress() -> None:
@@ -350,7 +354,9 @@ class Mover:
             last_progress = self.fabric.clock()
 
         # Not in the queue of writes: a proof may take minutes, and a fall back writes meanwhile.
-        receive = partial(self.history.receive, data, unverified, note_progress, switches=most)
+        receive = partial(
+            self.history.receive, data, unverified, note_progress, switches=self.most_switches
+        )
         received: Future[Current] = self._start(receive)
         required = "a disk that takes the build"
         self._await(received, pause, RECEIVE_PATIENCE, required, lambda: last_progress)

@@ -56,9 +56,7 @@ class Client:
 
     def __post_init__(self):
         self.api.start = at_once
-        self.site = ManagementApi(
-            NOBODY, self.ask, self.noted, self.hosts, private=self.private, most_build=1 << 30
-        )
+        self.site = ManagementApi(NOBODY, self.ask, self.noted, self.hosts, private=self.private)
         asyncio.run(self.site.receive_pages(self.api.all_pages()))
 
     async def ask(self, header, body):

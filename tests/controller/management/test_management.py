@@ -307,6 +307,49 @@ def test_a_body_that_is_too_long_is_refused(api):
     )
 
 
+def test_a_build_larger_than_this_fabric_can_take_is_not_read(api):
+    """A body of 300 MB took 1.3 GB in the process and .7 GB in the controller."""
+    answer = api.post("/api/apply", headers=bearer(TOKEN), data=bytes(13 << 20))
+    assert (answer.status_code, answer.read) == (413, 0)
+
+
+def test_builds_are_received_one_after_another(api):
+    """All that were sent at once stood in memory together."""
+    head = {"host": "localhost", "authorization": f"Bearer {TOKEN}", "content-length": "5"}
+    scope = {
+        "type": "http",
+        "method": "POST",
+        "path": "/api/apply",
+        "query_string": b"",
+        "client": ("127.0.0.1", 40000),
+        "headers": [(name.encode(), value.encode()) for name, value in head.items()],
+    }
+
+    async def statuses_of_two():
+        statuses, rest_arrives = [], asyncio.Event()
+
+        async def receive():
+            await rest_arrives.wait()
+            return {"type": "http.request", "body": b"build", "more_body": False}
+
+        async def send(message):
+            if "status" in message:
+                statuses.append(message["status"])
+
+        first = asyncio.create_task(api.site(scope, receive, send))
+        await asyncio.sleep(0)
+        second = asyncio.create_task(api.site(scope, receive, send))
+        while not statuses:
+            await asyncio.sleep(0)
+        rest_arrives.set()
+        await asyncio.gather(first, second)
+        return statuses
+
+    assert asyncio.run(asyncio.wait_for(statuses_of_two(), 20)) == [503, 400]
+    answer = api.post("/api/apply", headers=bearer(TOKEN), data=b"build")
+    assert answer.status_code == 400  # the place is free again
+
+
 @pytest.mark.parametrize("large", ["path", "query", "header"])
 def test_a_head_that_is_too_long_is_refused(api, large):
     """One of 100 KB that arrived at once got 200."""
