@@ -177,7 +177,8 @@ class Fabric:
         """
         if len(self.builds) == 1:
             return self.builds[0]
-        subject, todo = "several planes", "take one of them, such as fabric.planes[0]"
+        subject = "several planes"
+        todo = "compile it and name a plane, such as build/plane-1; in Python: fabric.planes[0]"
         if self.folder:
             subject = "a folder of several planes"
             todo = f"name one of them, such as {self.folder / 'plane-1'}"

@@ -163,9 +163,11 @@ def push(
     """
     from compilers.targets.node_systems import builds_for
     from compilers.targets.rendering.plane_rendering import PlaneRendering
-    from controller.devices.device_push import DevicePush
+    from controller.devices.device_push import DevicePush, device_class_of
     from controller.devices.push_rounds import RenderedBuild
 
+    if target:
+        device_class_of(target)  # before what is missing for files that no push would send
     with fabric.usable(unverified) as usable, TemporaryDirectory() as folder:
         (build,) = builds_for([usable.build], target)
         rendered, before = Path(folder) / "new", None

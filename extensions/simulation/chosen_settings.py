@@ -138,8 +138,9 @@ def _check_needs_tables(settings: SimulationSettings) -> None:
     """
     for name, value in (("fail", settings.failures), ("flows", settings.flows)):
         if value and settings.routing in OWN_PATH_POLICIES:
-            required = f"paths of the tables with `{name}`: minimal, emitted or adaptive"
-            raise InputError.of(required, settings.routing, key="routing")
+            required = f"the rule of forwarding with `{name}`: minimal, emitted or adaptive"
+            by_table = " by paths of the tables" if settings.paths == "table" else ""
+            raise InputError.of(required, settings.routing + by_table, key="routing")
 
 
 def _links_down_with(build: Build, name: str) -> tuple[tuple[int, int], ...]:

@@ -58,6 +58,8 @@ draw build --mark nope -o chart.svg
 draw build -o chart.png
 throughput build --pattern perm2hob
 simulate build --scheme valley --vcs 1
+simulate build --routing ugal-pf-table --flows 2
+draw planes.yaml -o x.svg
 design
 design --radix 9..8
 design --hosts 300 --budget 5
@@ -67,10 +69,12 @@ analyse polarfli
 analyse slimfly q=6
 analyse polarfly --q 3 --what load,speed
 init lab
+init polarfly --q 3
 emulate --engine model
 emulate .
 emulate first-light-q3 --report x.pdf
 push build --target ovs
+push build --target opensm
 push build --target linux --overrule lines
 push build --target frr --run 'ssh {host}'
 controller build --tls-key fabric.yaml
@@ -88,6 +92,7 @@ def _lab(polarfab: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None
     """A folder with a fabric and its build, and files of other kinds."""
     monkeypatch.chdir(tmp_path)
     Path("fabric.yaml").write_text("name: lab\ntopology: {family: polarfly, q: 3}\n")
+    Path("planes.yaml").write_text("name: lab\ntopology: {family: polarfly, q: 3}\nplanes: 2\n")
     Path("two.yaml").write_text("name: lab\ntopology: {family: polarfly, q: 6}\nhosts_per_nod: 1\n")
     Path("inventory.yaml").write_text("generate: {type: switch-32}\n")
     Path("empty.yaml").touch()

@@ -56,7 +56,7 @@ def command(
     values = read_parameters(parameters, q=q, supernode=supernode, degree=degree)
     if family is None:
         try:
-            family, values, hosts_per_node = _ask(values, hosts_per_node)
+            family, values, hosts_per_node = _ask(folder, values, hosts_per_node)
         except click.Abort:
             click.echo(err=True)  # Ctrl-C leaves the cursor behind the question
             raise
@@ -82,8 +82,13 @@ class _Answers(NamedTuple):
     """The hosts of each switch."""
 
 
-def _ask(parameters: dict[str, Any], hosts: int | None) -> _Answers:
+def _ask(folder: Path, parameters: dict[str, Any], hosts: int | None) -> _Answers:
     """Ask the user for the family, and for the parameters and hosts that options do not set.
+
+    Args:
+        folder: the new folder, or a family where the user has left the folder out.
+        parameters: the values of the family's parameters that options set, by name.
+        hosts: the hosts of each switch; None if no option sets them.
 
     Raises:
         InputError: standard input is no terminal.
@@ -94,6 +99,8 @@ def _ask(parameters: dict[str, Any], hosts: int | None) -> _Answers:
 
     if not sys.stdin.isatty():
         todo = f"say one of {', '.join(FAMILIES)}, and --q; on a terminal you are asked"
+        if folder.name in FAMILIES:
+            todo = f"the folder comes first, as in: polarfab init lab {folder.name} --q 7"
         raise InputError.of("a family", "none", todo, key="FAMILY")
     family = click.prompt(
         "Family", type=click.Choice([*FAMILIES]), default=next(iter(FAMILIES)), err=True
