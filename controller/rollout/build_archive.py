@@ -16,9 +16,10 @@ from hashlib import sha256
 from lzma import LZMAError
 from math import inf
 from pathlib import Path
-from zipfile import BadZipFile, ZipFile, ZipInfo
+from zipfile import ZIP_DEFLATED, ZIP_STORED, BadZipFile, ZipFile, ZipInfo
 
 from compilers.tables.folders.folder_contents import (
+    FABRIC,
     MANIFEST,
     MANIFEST_SUM,
     VERIFIED,
@@ -29,8 +30,11 @@ from inventory.problems import InputError
 
 MOST_BUILD = 1 << 30
 """Largest build in bytes, packed or not."""
-MOST_MANIFEST = 4 << 20
-"""Largest manifest in bytes."""
+MOST_MANIFEST = 1 << 16
+"""Largest manifest in bytes; that of 993 switches has 3,400."""
+MOST_FABRIC = 4 << 20
+"""Largest `fabric.json` in bytes, as nothing else goes on while it is parsed; that of 993 switches
+has 57,000."""
 UNPACKED_AT_ONCE = 1 << 20
 """Bytes that are unpacked before other work goes on."""
 SMALL_BUILD = 8 << 20
@@ -114,8 +118,12 @@ def unpack(
 def _opened(data: bytes) -> ZipFile:
     """Open an archive whose central directory is small (APPNOTE.TXT of PKWARE, 4.3.16).
 
+    Its files are stored or deflated: of other methods `zipfile` unpacks a whole file at once,
+    however large that becomes.
+
     Raises:
-        BadZipFile: it is no archive, or its directory is larger than `MOST_DIRECTORY`.
+        BadZipFile: it is no archive, its directory is larger than `MOST_DIRECTORY`, or a file is
+            packed by another method.
     """
     # As `zipfile` looks for the end record: at the very end, else before a comment.
     end = len(data) - END_RECORD_BYTES
@@ -125,7 +133,10 @@ def _opened(data: bytes) -> ZipFile:
     is_zip64 = data.startswith(ZIP64_LOCATOR, max(end - ZIP64_LOCATOR_BYTES, 0))
     if end >= 0 and (is_zip64 or directory_bytes > MOST_DIRECTORY):
         raise BadZipFile(f"a directory of more than {MOST_DIRECTORY:,} bytes")
-    return ZipFile(io.BytesIO(data))
+    archive = ZipFile(io.BytesIO(data))
+    if not {entry.compress_type for entry in archive.infolist()} <= {ZIP_STORED, ZIP_DEFLATED}:
+        raise BadZipFile("files that are neither stored nor deflated")
+    return archive
 
 
 def _require_files_of_build(archive: ZipFile, digests: Collection[str], most_bytes: int) -> None:
@@ -147,6 +158,8 @@ def _require_files_of_build(archive: ZipFile, digests: Collection[str], most_byt
         raise BadZipFile("files that do not belong to a build")
     if sum(entry.file_size for entry in entries) > most_bytes:
         raise BadZipFile(f"more than {most_bytes:,} bytes")
+    if any(entry.filename == FABRIC and entry.file_size > MOST_FABRIC for entry in entries):
+        raise BadZipFile(f"a {FABRIC} of more than {MOST_FABRIC:,} bytes")
 
 
 def _unpack_file(
@@ -183,10 +196,12 @@ def _manifest_text(archive: ZipFile) -> str:
     """
     if MANIFEST not in archive.namelist():
         raise BadZipFile("no manifest")
-    entry = archive.getinfo(MANIFEST)
-    if entry.file_size > MOST_MANIFEST:
+    # Its size in the directory may be wrong: no more than this is unpacked.
+    with archive.open(MANIFEST) as manifest:
+        text = manifest.read(MOST_MANIFEST + 1)
+    if len(text) > MOST_MANIFEST:
         raise BadZipFile(f"a manifest of more than {MOST_MANIFEST:,} bytes")
-    return archive.read(entry).decode()
+    return text.decode()
 
 
 def _digests_and_size(archive: ZipFile, most_switches: float) -> tuple[dict[str, str], int]:
@@ -199,7 +214,7 @@ def _digests_and_size(archive: ZipFile, most_switches: float) -> tuple[dict[str,
     if not isinstance(manifest, dict):
         raise BadZipFile("a manifest that is none")
     files, switches = manifest.get("files"), manifest.get("switches")
-    if not isinstance(files, dict) or not isinstance(switches, int):
+    if not isinstance(files, dict) or not isinstance(switches, int) or switches < 0:
         raise BadZipFile("a manifest that is none")
     if switches > most_switches:
         raise BadZipFile(f"{switches:,} switches, where this fabric takes {most_switches:,}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import struct
+import tracemalloc
 from hashlib import sha256
 from zipfile import ZIP_BZIP2, ZIP_DEFLATED, ZIP_LZMA, ZIP_STORED, ZipFile
 
@@ -89,6 +90,34 @@ def test_what_is_no_build_is_refused_and_leaves_nothing(tmp_path, data):
         build_archive.unpack(data, folder)
     assert not list(tmp_path.rglob("*evil*"))
     assert not folder.exists()
+
+
+@pytest.mark.parametrize("method", [ZIP_DEFLATED, ZIP_BZIP2, ZIP_LZMA])
+def test_a_manifest_that_is_larger_than_it_says_is_not_unpacked(method):
+    """One of 1,614 bytes became 4 GB, and held a repair for 40 s."""
+    data = packed({"manifest.json": bytes(64 << 20)}, method)
+    entry = data.rindex(b"PK\1\2")
+    data = data[: entry + 24] + struct.pack("<I", 1000) + data[entry + 28 :]
+    tracemalloc.start()
+    try:
+        with pytest.raises(InputError, match="a ZIP file of a build folder"):
+            build_archive.identity_in(data)
+        assert tracemalloc.get_traced_memory()[1] < 4 << 20
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize(
+    ("files", "switches", "why"),
+    [
+        ({"fabric.json": bytes(5 << 20)}, 7, "a fabric.json of more than 4,194,304 bytes"),
+        ({}, -(10**6), "a manifest that is none"),
+    ],
+)
+def test_sizes_that_a_build_cannot_have(tmp_path, files, switches, why):
+    """A million switches below zero allowed a gigabyte, on a fabric of 13."""
+    with pytest.raises(InputError, match=why):
+        build_archive.unpack(upload(files, switches), tmp_path / "folder", switches=100)
 
 
 @pytest.mark.parametrize("name", ["many files", "many files and a comment", "sizes of 64 bits"])
