@@ -30,7 +30,7 @@ from compilers.tables.line_rows import LineEgress, LineProgram
 from compilers.tables.packed_alternates import AlternateLinks, AlternatePorts, AlternateWeights
 from compilers.tables.star_rows import StarEgress, StarPrefixes, StarProgram
 from compilers.topology.adjacency import Graph
-from compilers.topology.families import family_named
+from compilers.topology.families import family_named, too_large_values
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.hardware import Hardware
 from inventory.problems import shown
@@ -61,6 +61,10 @@ OF_THE_USER = ("base", "vars", "node_vars")
 IF_NOT_EMPTY = ("systems", "control", "disabled_ports")
 """Fields of `Build` that are stored only if they have items, as earlier releases had no such
 fields."""
+LONGEST_TEXT = 1000
+"""The most characters of a text that is not the user's."""
+IPV4_BITS = 32
+"""The bits of an IPv4 address."""
 TEXTS = (IPv4Network, IPv6Network, Fraction)
 """Types whose values are texts in JSON."""
 
@@ -157,6 +161,8 @@ def _require_fitting_parts(build: Build, sizes: Sizes) -> None:
         raise Misfit("graph_targets", "graph_targets has links at one end only")
     if not 0 <= build.addressing.gateway_mac < sizes["macs"]:
         raise Misfit("", f"gateway_mac is {build.addressing.gateway_mac}")
+    if not 0 < build.addressing.ipv4_length <= IPV4_BITS:
+        raise Misfit("", f"ipv4_length is {build.addressing.ipv4_length}")
     egress = build.tables.routes.egress
     if isinstance(egress, ComputedEgress) and egress.classes > sizes["C"]:
         text = f"{len(egress)} switches with rows for {egress.classes} classes of {sizes['C']}"
@@ -172,10 +178,11 @@ def _is_member_of_family(topology: Topology) -> bool:
     if family is None or family.described:
         return True
     try:
-        if family.check(topology.parameters):  # a list of problems
+        # Some families count to a parameter, or look whether it is a prime power.
+        if too_large_values(topology.parameters) or family.check(topology.parameters):
             return False
         return family.order(topology.parameters) == topology.graph.order
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError, ArithmeticError):
         return False
 
 
@@ -237,6 +244,9 @@ def from_json(fabric: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], **m
     Raises:
         KeyError, TypeError, ValueError: a part is missing, or is not what is declared.
     """
+    for key, value in fabric.items():
+        if key not in OF_THE_USER:
+            _require_texts(key, value)
     topology, routing = fabric["topology"], fabric["routing"]
     values = {
         "name": fabric["name"],
@@ -260,6 +270,32 @@ def from_json(fabric: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], **m
     build: Build = _restore(Build, values | more, _Arrays(arrays))
     require_declared(build)
     return build
+
+
+def _require_texts(key: str, value: Any) -> None:
+    """Pass when all texts in a value are printable, and no longer than `LONGEST_TEXT`.
+
+    Names stand in logs, metrics and configurations: one with a newline would forge a line of them.
+
+    Args:
+        key: the key of `fabric.json` that has the value.
+        value: the plain data.
+
+    Raises:
+        Misfit: one is not.
+    """
+    if isinstance(value, dict):
+        _require_texts(key, list(value))
+        _require_texts(key, list(value.values()))
+    elif isinstance(value, list):
+        texts = [item for item in value if isinstance(item, str)]
+        if texts and (max(map(len, texts)) > LONGEST_TEXT or not "".join(texts).isprintable()):
+            raise Misfit("", f"{key} has a text that is not printable or too long")
+        for item in value:
+            if isinstance(item, list | dict):
+                _require_texts(key, item)
+    elif isinstance(value, str):
+        _require_texts(key, [value])
 
 
 class _Arrays(dict[Any, Any]):

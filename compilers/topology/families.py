@@ -205,7 +205,7 @@ def check_topology(family: str, arguments: Mapping[str, int | str | None]) -> li
     values = parameters(family, arguments)
     return (
         problems
-        or _beyond_reason(values)
+        or too_large_values(values)
         or member_of.check(values)
         or _too_many(member_of, values)
     )
@@ -237,7 +237,7 @@ def _surplus_values(
     ]
 
 
-def _beyond_reason(values: Parameters) -> list[Problem]:
+def too_large_values(values: Parameters) -> list[Problem]:
     """Return problems of parameters that are so large that nothing is calculated from them."""
     problems = []
     for name, value in values.items():

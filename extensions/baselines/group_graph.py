@@ -12,6 +12,8 @@ join the same two routers.
 
 from __future__ import annotations
 
+from math import isqrt
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -61,7 +63,9 @@ def check_groups(parameters: Parameters, ports: int, router_ports: int) -> list[
     count = group_count(parameters, ports)
     if ports % (count - 1) == 0 and count > router_ports:
         return []
-    allowed = [others + 1 for others in range(router_ports, ports + 1) if ports % others == 0]
+    small_divisors = [number for number in range(1, isqrt(ports) + 1) if ports % number == 0]
+    divisors = {*small_divisors, *(ports // number for number in small_divisors)}
+    allowed = [number + 1 for number in sorted(divisors) if number >= router_ports]
     nearest = sorted(allowed, key=lambda other: abs(other - count))[:3]
     return [
         Problem(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, TypeVar
@@ -15,8 +16,9 @@ from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.array_declarations import Misfit
 from compilers.tables.build import Build
-from compilers.tables.build_codec import arrays_of, require_declared
+from compilers.tables.build_codec import arrays_of, from_json, require_declared, to_json
 from compilers.tables.folders.build_folder import load, save
+from compilers.topology.families import family_named
 from compilers.wiring.wiring import Wiring
 from inventory.problems import InputError
 from tests.compilers.fabrics import polarfly_build
@@ -129,3 +131,48 @@ def test_a_supernode_has_from_one_vertex_to_all(hierarchy: int) -> None:
     topology = replace(build.topology, hierarchy=hierarchy)
     with pytest.raises(Misfit, match=r"topology: hierarchy is .*, not 1 to S"):
         require_declared(replace(build, topology=topology))
+
+
+@pytest.mark.parametrize("length", [-1, 0, 33, 37])
+def test_a_block_of_ipv4_has_a_length_of_1_to_32(length: int) -> None:
+    """A packed build with 37 was answered with an internal error."""
+    build = polarfly_build(3)
+    addressing = replace(build.addressing, ipv4_length=length)
+    with pytest.raises(Misfit, match=f"ipv4_length is {length}"):
+        require_declared(replace(build, addressing=addressing))
+
+
+@pytest.mark.parametrize("family", ["slimfly", "bundlefly", "dragonfly", "fat-tree"])
+@pytest.mark.parametrize("number", [10**400, 2**127 - 1, 10**6])
+def test_a_graph_has_no_parameter_that_takes_for_ever(family: str, number: int) -> None:
+    """A packed build with one was an internal error, or left a thread that ran for ever."""
+    build, member_of = polarfly_build(3), family_named(family)
+    assert member_of is not None
+    parameters = dict.fromkeys(member_of.parameters, number)
+    topology = replace(build.topology, family=family, parameters=parameters)
+    with pytest.raises(Misfit, match=f"no member of {family}"):
+        require_declared(replace(build, topology=topology))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["x\n2026-11-30T00:00:00Z link 0-1 is dead", "\x1b[2J", "x" * 2000],
+    ids=["newline", "escape", "long"],
+)
+@pytest.mark.parametrize("place", ["name", "topology", "node_types", "systems"])
+def test_texts_of_a_build_forge_no_line(text: str, place: str) -> None:
+    """A packed build, even a verified one, could bring such names of ports and types."""
+    build = polarfly_build(3)
+    fabric = json.loads(to_json(build))
+    arrays = {declared.name: array for declared, array in arrays_of(build)}
+    assert from_json(fabric, arrays, inputs={}, identity="").name == build.name
+    if place == "name":
+        fabric["name"] = text
+    elif place == "topology":
+        fabric["topology"]["parameters"][text] = 3
+    elif place == "node_types":
+        fabric["node_types"]["ports"][0][0] = text
+    else:
+        fabric["systems"] = [text] * 13
+    with pytest.raises(Misfit, match=f"{place} has a text that is not printable or too long"):
+        from_json(fabric, arrays, inputs={}, identity="")

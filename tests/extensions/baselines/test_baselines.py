@@ -266,6 +266,12 @@ BAD = [
     ("dragonfly", {"h": 0}, "h", "the smallest is 1"),
     ("dragonfly", {"h": 2, "a": 1}, "a", "the smallest is 2"),
     ("dragonfly", {"h": 3, "a": 4, "groups": 6}, "groups", "the nearest are 4, 5, 7"),
+    (
+        "dragonfly",  # its divisors were searched up to a trillion
+        {"h": 10**6, "a": 10**6, "groups": 10**6},
+        "groups",
+        "the nearest are 1000001, 1250001, 1280001",
+    ),
     ("megafly", {"h": 3, "a": 7}, "a", "the nearest are 6 and 8"),
     ("megafly", {"h": 2, "a": 8, "groups": 4}, "groups", "the nearest are 3, 5, 9"),
     ("hyperx", {"sides": "9x1"}, "sides", "for example 9x9x8"),
