@@ -116,7 +116,7 @@ class Reporter:
 
     def _say(self, line: str) -> None:
         """Print a line after the time of day."""
-        self.write(f"{strftime(STAMP, gmtime(self.time_of_day()))} {line}")
+        self.write(f"{strftime(STAMP, gmtime(self.time_of_day()))} {_printable(line)}")
 
     def _lines(self, events: list[Event]) -> Iterable[str]:
         """The lines of events, then one on the progress of programming if that is due.
@@ -161,6 +161,17 @@ class Reporter:
         if self._trouble in ("", before):
             return []
         return [FileUnwritable(str(file.path), self._trouble)]
+
+
+def _printable(line: str) -> str:
+    r"""A line with escapes for what is not printable: a name from outside forges no other line.
+
+    >>> _printable("no family 'a\nb'")
+    "no family 'a\\nb'"
+    """
+    if line.isprintable():
+        return line
+    return "".join(letter if letter.isprintable() else ascii(letter)[1:-1] for letter in line)
 
 
 def _grouped(events: list[Event]) -> Iterable[str]:

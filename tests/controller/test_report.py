@@ -75,6 +75,15 @@ def test_many_events_share_a_line(fabric, lines):
     ]
 
 
+def test_a_name_from_outside_forges_no_line(fabric, lines):
+    """An uploaded build whose family had a newline and ESC in its name did."""
+    name = "family 'x\n2026-11-30T00:00:00Z link 0-1 is \x1b[31m'"
+    fabric.events = [ProgramRefused("leaf", name, 5, 1, "row 7", 2)]
+    reporter(fabric, lines).report(fabric.take_events())
+    assert "".join(lines).isprintable()
+    assert r"'x\n2026-11-30T00:00:00Z link 0-1 is \x1b[31m'" in lines[0]
+
+
 def test_progress_is_told_once_a_while(fabric, lines):
     r, now = reporter(fabric, lines), [0.0]
     r.clock = lambda: now[0]
