@@ -19,11 +19,15 @@ from controller.switches.events import Event, Kind
 REPORT_PERIOD = 60.0
 """Seconds between two events about the same host and reason. The second event has their count."""
 MOST_REASONS = 100
-"""Most pairs of host and reason that are counted apart at a time; further ones are one pair.
+"""Most pairs of host and reason of a kind of event that are counted apart at a time.
 
-A tenth of `EVENTS_KEPT`, so that guessed tokens from many addresses leave older events readable."""
+Of further hosts only the reasons are counted apart, again so many at most. All further ones are one
+pair. It is a tenth of `EVENTS_KEPT`, so that guessed tokens from many addresses leave older events
+readable."""
 OTHERS = "other hosts"
-"""The host of the pair that stands for all further ones."""
+"""The host of the pairs that stand for further hosts."""
+TOO_MANY = "too many hosts and reasons to list"
+"""The reason of the pair that stands for all further hosts and reasons."""
 
 _Cause = tuple[Kind, str, str]
 """Why a peer was rejected: the kind of event, its host and the reason."""
@@ -111,12 +115,15 @@ class RejectedPeers:
                 del self._last_reports[cause]
 
     def _cause(self, kind: Kind, host: str, reason: str) -> _Cause:
-        """The cause to count a rejected peer under: the common one if there are too many causes."""
-        cause = kind, host, reason
-        is_full = len(self._last_reports) >= MOST_REASONS
-        if is_full and cause not in self._last_reports:
-            return kind, OTHERS, "too many hosts and reasons to list"
-        return cause
+        """The cause to count a rejected peer under: a common one if there are too many causes."""
+        of_kind = [cause for cause in self._last_reports if cause[0] is kind]
+        common = sum(cause[1] == OTHERS for cause in of_kind)
+        cause, cause_of_others = (kind, host, reason), (kind, OTHERS, reason)
+        if cause in self._last_reports or len(of_kind) - common < MOST_REASONS:
+            return cause
+        if cause_of_others in self._last_reports or common < MOST_REASONS:
+            return cause_of_others
+        return kind, OTHERS, TOO_MANY
 
 
 class HalfOpen:

@@ -14,7 +14,7 @@ import trustme
 from controller.app import MOST_CONNECTION_BYTES, MOST_WAITING_BYTES, Inbox
 from controller.switches.connections import listening
 from controller.switches.connections.listening import Entrance
-from controller.switches.events import EVENTS_KEPT, PeerRejected
+from controller.switches.events import EVENTS_KEPT, PeerRejected, TokenRefused
 from controller.switches.listening_clock import ListeningClock
 from controller.switches.peers import (
     MOST_REASONS,
@@ -104,6 +104,21 @@ def test_many_hosts_do_not_fill_memory_or_the_log(rejected, told):
         rejected.add(PeerRejected, f"2001:db8::{number:x}", "timed out")
     assert len(told) == MOST_REASONS + 1 < EVENTS_KEPT / 9, "older events stay"
     assert rejected.counts.total() == 10 * MOST_REASONS
+
+
+def test_many_hosts_hide_no_other_reason_and_no_other_kind(rejected, told):
+    """Of an expired certificate only "too many hosts and reasons to list" was said."""
+    for number in range(2 * MOST_REASONS):
+        rejected.add(TokenRefused, f"2001:db8::{number:x}", "a token that is not known")
+    rejected.add(PeerRejected, "192.0.2.1", "certificate has expired")
+    assert (told[-1].type, told[-1].host) == (PeerRejected, "192.0.2.1")
+    for number in range(2 * MOST_REASONS):
+        rejected.add(PeerRejected, f"2001:db8::{number:x}", "wrong version number")
+    rejected.add(PeerRejected, "192.0.2.2", "unknown authority")
+    assert (told[-1].host, told[-1].reason) == ("other hosts", "unknown authority")
+    for number in range(2 * MOST_REASONS):
+        rejected.add(PeerRejected, "192.0.2.3", f"name {number}")
+    assert told[-1].reason == "too many hosts and reasons to list"
 
 
 class Hub:
