@@ -60,7 +60,8 @@ class TlsFiles:
         """Read all files."""
         switches, store = self.tls.context(), self.tls.client_context()
         lists = revocation_lists(self.tls.revoked) if self.tls.revoked else []
-        expires = {"certificate": _valid_until(self.tls.certificate)[0]}
+        # The file has the certificates of intermediate authorities, too.
+        expires = {"certificate": min(_valid_until(self.tls.certificate))}
         with suppress(InputError):  # OpenSSL takes authorities in forms that have no metric here
             expires["authority"] = min(_valid_until(self.tls.authority))
         ends = [crl.next_update_utc.timestamp() for crl in lists if crl.next_update_utc]

@@ -96,10 +96,16 @@ def test_a_list_that_is_cut_off_is_one_message(tls, authority, cut):
 
 
 def test_ends_are_those_of_the_certificate_the_authorities_and_the_list(tls, authority):
-    """An authority that ends takes all switches with it, and nothing said that it would."""
-    other = trustme.CA()
+    """An authority that ends takes all switches with it, and nothing said that it would.
+
+    So does an intermediate authority in the file of our certificate."""
+    other, intermediate = trustme.CA(), trustme.CA(parent_cert=authority)
+    now = datetime.datetime.now(datetime.UTC)
+    issued = intermediate.issue_cert("controller.example", not_after=now.replace(year=9000))
+    tls.key.write_bytes(issued.private_key_pem.bytes())
+    tls.certificate.write_bytes(b"".join(pem.bytes() for pem in issued.cert_chain_pems))
     tls.authority.write_bytes(authority.cert_pem.bytes() + other.cert_pem.bytes())
-    pems = (tls.certificate.read_bytes(), authority.cert_pem.bytes(), other.cert_pem.bytes())
+    pems = (issued.cert_chain_pems[1].bytes(), authority.cert_pem.bytes(), other.cert_pem.bytes())
     ends = [x509.load_pem_x509_certificate(pem).not_valid_after_utc.timestamp() for pem in pems]
     expires = TlsFiles(tls).expires
     assert (expires["certificate"], expires["authority"]) == (ends[0], min(ends[1:]))
