@@ -32,6 +32,9 @@ MOST_BODY = 64 * 1024
 MOST_DROPPED = 1 << 20
 """Most bytes of a refused body that are read and dropped. A sender reads the answer, which says why
 it is refused, only after it has sent the body."""
+SLOW_START, LEAST_RATE = 10.0, 10_000
+"""Seconds after which a body has to have arrived at so many bytes a second. A slower one would keep
+the only place for builds."""
 CHUNK = 64 * 1024
 """Bytes of an answer that are sent at once."""
 MOST_GUESSES = 10
@@ -438,13 +441,16 @@ class Request:
         """The body.
 
         Raises:
-            Refusal: it is longer than `most_bytes`.
+            Refusal: it is longer than `most_bytes`, or comes too slowly.
         """
+        began = monotonic()
         if self.header("transfer-encoding") is None and self.length > most_bytes:
             raise Refusal(413, f"required a body of at most {most_bytes:,} bytes")
         body = bytearray()
         while not self.ended:
             body += await self._next()
+            if monotonic() - began > SLOW_START + len(body) / LEAST_RATE:
+                raise Refusal(408, f"required a body at {LEAST_RATE:,} bytes a second or more")
             if len(body) > most_bytes:
                 raise Refusal(413, f"required a body of at most {most_bytes:,} bytes")
         return body

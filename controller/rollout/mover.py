@@ -358,8 +358,14 @@ class Mover:
             self.history.receive, data, unverified, note_progress, switches=self.most_switches
         )
         received: Future[Current] = self._start(receive)
-        required = "a disk that takes the build"
-        self._await(received, pause, RECEIVE_PATIENCE, required, lambda: last_progress)
+        self._await(
+            received,
+            pause,
+            RECEIVE_PATIENCE,
+            "a disk that takes the build, and a proof that makes progress",
+            "a disk that does not answer, or a proof that takes too long",
+            lambda: last_progress,
+        )
         return received.result()
 
     def _await(
@@ -368,6 +374,7 @@ class Mover:
         pause: Callable[[float], object],
         patience: float,
         required: str,
+        given: str = "a disk that does not answer",
         last_progress: Callable[[], float] = lambda: -inf,
     ) -> None:
         """Wait until a thread has done its work.
@@ -377,6 +384,7 @@ class Mover:
             pause: lets other work go on for so many seconds.
             patience: most seconds from now, and from the thread's last progress.
             required: what is missing if it takes longer, for the error.
+            given: what there is in its place, for the error.
             last_progress: returns when the thread has last made progress.
 
         Raises:
@@ -386,7 +394,7 @@ class Mover:
         while not work.done():
             if self.fabric.clock() > max(began, last_progress()) + patience:
                 place = str(self.history.place)
-                raise InputError.of(required, "a disk that does not answer", file=place)
+                raise InputError.of(required, given, file=place)
             pause(WRITE_POLL)
 
     def packed(self, identity: str) -> bytes:

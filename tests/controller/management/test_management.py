@@ -21,7 +21,7 @@ from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
 from controller import state as fabric_state
 from controller.cluster.shared_record import SharedRecord, read_record
-from controller.management import action_log, http_api
+from controller.management import action_log, http_api, site
 from controller.management.action_log import ActionLog, Actor
 from controller.management.http_api import Api
 from controller.management.metrics import Metrics
@@ -348,6 +348,16 @@ def test_builds_are_received_one_after_another(api):
     assert asyncio.run(asyncio.wait_for(statuses_of_two(), 20)) == [503, 400]
     answer = api.post("/api/apply", headers=bearer(TOKEN), data=b"build")
     assert answer.status_code == 400  # the place is free again
+
+
+def test_a_build_that_drips_keeps_no_place(api, monkeypatch):
+    """One of a byte in four seconds kept all others out for as long as it lasted."""
+    monkeypatch.setattr(site, "SLOW_START", -1.0)
+    answer = api.post("/api/apply", headers=bearer(TOKEN), data=b"build")
+    assert (answer.status_code, answer.json["error"]) == (
+        408,
+        "required a body at 10,000 bytes a second or more",
+    )
 
 
 @pytest.mark.parametrize("large", ["path", "query", "header"])
