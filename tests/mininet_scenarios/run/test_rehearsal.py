@@ -243,6 +243,7 @@ def test_packets_of_a_round_that_come_or_are_lost(me):
         "import os, sys; "
         "from mininet_scenarios.machine.network_namespace import NetworkNamespace; "
         "from mininet_scenarios.traffic.probing import UdpProber; "
+        "UdpProber.late = 0.5; "  # nobody asks for an address here
         "other = NetworkNamespace(); "
         "ends = [(os.getpid(), sys.argv[1]), (other.pid, sys.argv[2])]; "
         "pairs = [(0, 0)] * 3 + [(0, 1)] * 200 + [(0, 0)] * 200; "
