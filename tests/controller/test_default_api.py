@@ -3,8 +3,6 @@
 import json
 import os
 import socket
-import subprocess
-import sys
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -12,11 +10,10 @@ import pytest
 
 from controller import API
 from polarfab.fabric import Fabric
-from tests.controller.makers import called, free_port
+from tests.controller.makers import called, free_port, own_network
 from tests.polarfab.forked import command_line
 from tests.waiting import until
 
-ROOT = Path(__file__).parents[2]
 LIMIT = 90.0
 
 
@@ -123,19 +120,8 @@ def _answers():
 
 @pytest.mark.live
 def test_clients_find_it_and_may_read(build):
-    command = (
-        f"ip link set lo up; exec {sys.executable} -m tests.controller.test_default_api {build}"
-    )
-    done = subprocess.run(
-        ["unshare", "--net", "sh", "-c", command],
-        capture_output=True,
-        text=True,
-        timeout=4 * LIMIT,
-        cwd=ROOT,
-        env=os.environ | {"PYTHONPATH": str(ROOT)},
-    )
-    assert done.returncode == 0, done.stderr
-    seen = json.loads(done.stdout)
+    with own_network():
+        seen = inside(build)
     assert seen["url"] == f"http://{API}"
     assert seen["access"] == "to read only, without --token-file"
     code, text = seen["status"]
@@ -143,10 +129,6 @@ def test_clients_find_it_and_may_read(build):
     code, text = seen["apply"]
     assert (code, "--token-file" in text) == (2, True), text
     assert seen["off"] is False
-
-
-if __name__ == "__main__":
-    print(json.dumps(inside(Path(sys.argv[1]))))
 
 
 def test_tokens_that_others_can_read_are_refused_before_anything_is_said(build, tmp_path):

@@ -11,6 +11,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.polarfab.forked import command_line
+
 pytestmark = pytest.mark.live
 POLARFAB = Path(sys.executable).with_name("polarfab")
 PROMPT = "polarfab> "
@@ -83,15 +85,13 @@ def test_the_prompt_knows_the_fabric(tmp_path):
 
 
 def test_without_a_terminal_it_is_refused():
-    command = [POLARFAB, "emulate", "first-light-q3", "--cli"]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    assert done.returncode == 2
-    assert "--cli: required a terminal on standard input" in done.stderr
+    code, _, error = command_line()("emulate", "first-light-q3", "--cli")
+    assert code == 2
+    assert "--cli: required a terminal on standard input" in error
 
 
 def test_an_engine_without_a_prompt_is_refused():
     """Mininet ran in place of the engine that was named."""
-    command = [POLARFAB, "emulate", "first-light-q3", "--cli", "--engine", "model"]
-    done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True)
-    assert done.returncode == 2
-    assert "--engine: required mininet with --cli" in done.stderr
+    code, _, error = command_line()("emulate", "first-light-q3", "--cli", "--engine", "model")
+    assert code == 2
+    assert "--engine: required mininet with --cli" in error
