@@ -167,6 +167,7 @@ class Meddler:
 
     async def _finish(self) -> None:
         self._server.close()
+        self._away = ()  # what holds their messages back ends
         for line in self._lines:
             line.close()
         if tasks := asyncio.all_tasks() - {asyncio.current_task()}:
