@@ -28,7 +28,7 @@ from polarfab.fabric import Fabric
 from tests.polarfab.forked import command_line
 from tests.waiting import until
 
-POLARFAB = str(Path(sys.executable).with_name("polarfab"))
+POLARFAB, COPY = str(Path(sys.executable).with_name("polarfab")), "a copy of it runs"
 
 SWITCHES, STRANGER, NOBODY = 13, 0xDEAD, 1
 
@@ -101,10 +101,17 @@ def verified(found):
 
 
 def begun(words, log, environment):
-    """A process that writes to a log; polarfab is a copy of one that has imported it."""
+    """A process that writes to a log; polarfab is a copy of one that has imported it, and so is a
+    script of ours after `COPY`.
+    """
     program, *words = map(str, words)
+    how = {"out": log.fileno(), "environment": environment}
     if program == POLARFAB:
-        return command_line().start(*words, out=log.fileno(), environment=environment)
+        return command_line().start(*words, **how)
+    if program == COPY:
+        script, *words = words
+        how |= {"script": script, "apart": False, "copies": True, "nice": 0}
+        return command_line().start(*words, **how)
     return subprocess.Popen(
         [program, *words], stdout=log, stderr=subprocess.STDOUT, env=environment
     )

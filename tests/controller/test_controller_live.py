@@ -6,7 +6,6 @@ import signal
 import socket
 import ssl
 import struct
-import sys
 from pathlib import Path
 
 import pytest
@@ -17,6 +16,7 @@ from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import load, save
 from tests.controller.makers import (
     BRIDGES,
+    COPY,
     OTHERS_TRY_RYU,
     STRANGER,
     SWITCHES,
@@ -74,6 +74,7 @@ def test_a_switch_that_returns_is_programmed_again(switches, builds, controller)
     assert has_program(switches, 7, builds[0])
 
 
+@pytest.mark.parametrize("framework", ["os-ken"], scope="module")
 def test_two_switches_with_one_datapath_id_are_told(switches, controller):
     connect(switches, controller.port, *BRIDGES)
     controller.wait_for(SWITCHES, "complete")
@@ -111,7 +112,7 @@ def test_a_refused_program_leaves_the_old_one(switches, builds, controller, fram
     script, what = Path(__file__).with_name("spoiled.py"), SPOILED[framework]
     bad = run(
         lambda port, status_file: [
-            *(sys.executable, script, builds[1], framework, port, status_file, 4, what[0])
+            *(COPY, script, builds[1], framework, port, status_file, 4, what[0])
         ]
     )
     status = bad.wait_for(SWITCHES - 1, "errors")

@@ -131,7 +131,8 @@ class CommandLine:
             patience: seconds after which it is killed; 0: it is not.
             given: the file of its input; nothing if none is named.
             more: `copies`, whether modules of ours that it starts are copies of it, too, in the
-            place of new Pythons; `script`, a file to run in namespaces of its own, and `nice`.
+            place of new Pythons; `script`, a file to run in namespaces of its own, or without
+            `apart` in those of others, and `nice`.
         """
         path = os.pathsep.join(map(str, (*sites, self._checkout)))
         variables = (os.environ if environment is None else environment) | {"PYTHONPATH": path}

@@ -121,7 +121,7 @@ def run(call: dict[str, Any], files: list[int]) -> None:
         if script := call.get("script"):
             os.nice(call["nice"])
             source = forked_modules.script_code(script)
-            forked_modules.end(source, script, call["words"], apart=True)
+            forked_modules.end(source, script, call["words"], call.get("apart", True))
     code = 1
     try:
         main()
