@@ -25,7 +25,7 @@ pytestmark = pytest.mark.live
 
 SEEN = 5.0
 """Seconds after which every link has been seen: what was never seen cannot be missed."""
-PAUSE = 0.15
+PAUSE = 0.3
 """Seconds between two looks at all pairs; what is to be noticed lasts for seconds."""
 FRAMEWORKS = [("ryu", 3), pytest.param(("os-ken", 7), marks=pytest.mark.long)]
 
@@ -120,7 +120,7 @@ def test_a_switch_without_rows_and_management_costs_its_own_hosts_alone(fabric):
     probe.fabric.ovs.ofctl("del-groups", f"s{switch}")
     assert probe.lost()
     until(lambda: not probe.lost(), "nothing goes over the switch", 20)
-    assert lost_in(probe, 3)[0] == 0
+    assert lost_in(probe, 2)[0] == 0
     probe.without = None
     meddler.management()
     running.wait_for(len(build.wiring.names), "complete")
@@ -139,10 +139,10 @@ def test_a_move_to_a_balance_without_marks_waits_for_a_switch_without_management
     copytree(then, folder)
     running.process.send_signal(signal.SIGHUP)
     running.says(f"the move to build {load(then).identity} waits for 5 (absent), whose")
-    waiting = lost_in(probe, 5)
+    waiting = lost_in(probe, 3)
     meddler.management()
     running.says(f"all switches hold build {load(then).identity}")
-    after = lost_in(probe, 3)
+    after = lost_in(probe, 2)
     print(f"{waiting[1] + after[1]:,} packets sent")
     assert (waiting[0], after[0]) == (0, 0)
     assert waiting[1] > 1000
