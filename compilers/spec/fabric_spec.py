@@ -202,7 +202,7 @@ class TopologySpec(Model):
 
 
 class AddressingSpec(Model):
-    """Pools that hosts are numbered from, and the MAC address that every switch answers to."""
+    """Pools that hosts are numbered from, and the MAC address of every OpenFlow switch."""
 
     ipv4: Annotated[IPv4Network, BeforeValidator(_ipv4_pool), _IPV4_SCHEMA] = IPv4Network(
         "10.0.0.0/8"
@@ -219,7 +219,7 @@ class AddressingSpec(Model):
     next_hops6: Annotated[IPv6Network, BeforeValidator(_ipv6_pool), _IPV6_SCHEMA] | None = None
     """The pool of next hops that eBGP announces for alternates, IPv6. Default: fd64:0:0:1::/64."""
     gateway_mac: Mac = "02:50:46:00:00:01"
-    """The MAC address that every switch answers to."""
+    """The MAC address that every OpenFlow switch answers to."""
     source_checks: bool = True
     """Whether OpenFlow switches drop a host's packets with another source address than its own."""
 
