@@ -63,6 +63,8 @@ IF_NOT_EMPTY = ("systems", "control", "disabled_ports")
 fields."""
 LONGEST_TEXT = 1000
 """The most characters of a text that is not the user's."""
+DEEPEST = 100
+"""The most levels of nesting of a value; a fabric.yaml may have half as many."""
 IPV4_BITS = 32
 """The bits of an IPv4 address."""
 TEXTS = (IPv4Network, IPv6Network, Fraction)
@@ -245,8 +247,7 @@ def from_json(fabric: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], **m
         KeyError, TypeError, ValueError: a part is missing, or is not what is declared.
     """
     for key, value in fabric.items():
-        if key not in OF_THE_USER:
-            _require_texts(key, value)
+        _require_plain(key, value)
     topology, routing = fabric["topology"], fabric["routing"]
     values = {
         "name": fabric["name"],
@@ -272,30 +273,34 @@ def from_json(fabric: Mapping[str, Any], arrays: Mapping[str, NDArray[Any]], **m
     return build
 
 
-def _require_texts(key: str, value: Any) -> None:
-    """Pass when all texts in a value are printable, and no longer than `LONGEST_TEXT`.
+def _require_plain(key: str, value: Any, depth: int = 1) -> None:
+    """Pass when a value is not nested too deeply, and all texts in it can stand in a line.
 
     Names stand in logs, metrics and configurations: one with a newline would forge a line of them.
+    What is the user's may have any text. How deep a value may be nested until Python gives up
+    depends on who reads it: one controller could take a build that the next one could not.
 
     Args:
         key: the key of `fabric.json` that has the value.
         value: the plain data.
+        depth: how deep the value is nested itself.
 
     Raises:
-        Misfit: one is not.
+        Misfit: a text is not printable or longer than `LONGEST_TEXT`, or a value is nested deeper
+            than `DEEPEST`.
     """
+    if depth > DEEPEST:
+        raise Misfit("", f"{key} has more than {DEEPEST} levels of nesting")
     if isinstance(value, dict):
-        _require_texts(key, list(value))
-        _require_texts(key, list(value.values()))
-    elif isinstance(value, list):
-        texts = [item for item in value if isinstance(item, str)]
-        if texts and (max(map(len, texts)) > LONGEST_TEXT or not "".join(texts).isprintable()):
-            raise Misfit("", f"{key} has a text that is not printable or too long")
-        for item in value:
-            if isinstance(item, list | dict):
-                _require_texts(key, item)
-    elif isinstance(value, str):
-        _require_texts(key, [value])
+        value = [*value, *value.values()]
+    items = value if isinstance(value, list) else [value]
+    texts = [item for item in items if isinstance(item, str)]
+    is_wrong = max(map(len, texts), default=0) > LONGEST_TEXT or not "".join(texts).isprintable()
+    if is_wrong and key not in OF_THE_USER:
+        raise Misfit("", f"{key} has a text that is not printable or too long")
+    for item in items:
+        if isinstance(item, list | dict):
+            _require_plain(key, item, depth + 1)
 
 
 class _Arrays(dict[Any, Any]):

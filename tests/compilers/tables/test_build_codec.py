@@ -176,3 +176,21 @@ def test_texts_of_a_build_forge_no_line(text: str, place: str) -> None:
         fabric["systems"] = [text] * 13
     with pytest.raises(Misfit, match=f"{place} has a text that is not printable or too long"):
         from_json(fabric, arrays, inputs={}, identity="")
+
+
+@pytest.mark.parametrize(("levels", "taken"), [(50, True), (200, False), (970, False)])
+def test_a_value_is_not_nested_so_deeply_that_the_next_reader_gives_up(
+    levels: int, taken: bool
+) -> None:
+    """A build with 978 was applied, and then no controller could start with it."""
+    build = polarfly_build(3)
+    arrays = {declared.name: array for declared, array in arrays_of(build)}
+    deep: Any = "line\nof the user's"
+    for _ in range(levels):
+        deep = {"a": deep}
+    fabric = json.loads(to_json(build)) | {"vars": deep}
+    if taken:
+        assert from_json(fabric, arrays, inputs={}, identity="").vars == deep
+        return
+    with pytest.raises(Misfit, match="vars has more than 100 levels of nesting"):
+        from_json(fabric, arrays, inputs={}, identity="")
