@@ -11,7 +11,7 @@ from typing import Any
 import click
 import pytest
 
-from compilers.spec.features import MARKS
+from compilers.spec.features import MARKS, TRANSIT
 from polarfab.cli import cli
 from polarfab.output.next_steps import next_lines
 from polarfab.verb_list import verb_names
@@ -39,13 +39,18 @@ def test_init_says_which_figures_have_fitted_weights(polarfab: Run, tmp_path: Pa
     assert "# With `demand`, the weights are fitted to each traffic." in text
 
 
-def test_init_names_every_target_of_spread(polarfab: Run, tmp_path: Path) -> None:
-    assert polarfab("init", tmp_path / "lab", "polarfly", "--q", 7, "--traffic", "any")[0] == 0
+@pytest.mark.parametrize(
+    ("family", "feature"), [(("polarfly", "--q", 7), MARKS), (("fat-tree", "k=2"), TRANSIT)]
+)
+def test_init_names_every_target_of_its_balance(
+    polarfab: Run, tmp_path: Path, family: tuple[str, ...], feature: str
+) -> None:
+    assert polarfab("init", tmp_path / "lab", *family, "--traffic", "any")[0] == 0
     text = " ".join((tmp_path / "lab" / "fabric.yaml").read_text().split("\n# "))
     said = re.search(r"fewer targets \((.*?)\)", text)
     assert said
     targets = json.loads(polarfab("targets", "--json")[1])
-    able = {target["name"] for target in targets if MARKS in target["capabilities"]}
+    able = {target["name"] for target in targets if feature in target["capabilities"]}
     assert able == set(re.findall(r"\w+", said[1])) & {target["name"] for target in targets}
 
 
