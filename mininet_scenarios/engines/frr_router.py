@@ -112,10 +112,11 @@ class FrrRouter(RouterProcesses):
         - Neither: each static route is there. Its next hops are not compared, because FRR 8.4 loses
           some next hops whose interfaces come back.
         """
-        installed, expected = self._installed_static(), self._expected_static(dead)
+        held = self.routes((*STATIC, *BGP))
+        installed, expected = self._installed_static(held), self._expected_static(dead)
         if self.learns:
-            compiled = self._compiled()
-            learned = {str(route["dst"]): _interfaces(route) for route in self.routes(BGP)}
+            compiled, by_bgp = self._compiled(), (r for r in held if r["protocol"] in BGP)
+            learned = {str(route["dst"]): _interfaces(route) for route in by_bgp}
             learned = {prefix: hops for prefix, hops in learned.items() if prefix in compiled}
             return bool(dead) or (
                 learned == compiled and _entering_counts(installed) == _entering_counts(expected)
@@ -186,11 +187,13 @@ class FrrRouter(RouterProcesses):
                     next_hops.setdefault(route.distance, Counter())[route.next_hop] += 1
         return {key: next_hops[min(next_hops)] for key, next_hops in by_distance.items()}
 
-    def _installed_static(self) -> NextHops:
-        """The next hops of its static routes in the kernel."""
+    def _installed_static(self, held: list[dict[str, Any]]) -> NextHops:
+        """The next hops of its static routes among routes that the kernel holds."""
         marked = {line[-1] for line in self._lines() if line[:3] == ["set", "ipv6", "next-hop"]}
         installed: NextHops = {}
-        for route in self.routes(STATIC):
+        for route in held:
+            if route["protocol"] not in STATIC:
+                continue
             key = RouteKey(str(route["dst"]), str(route.get("table", "main")))
             drops = route.get("type", "unicast") != "unicast"
             hops: list[dict[str, Any]] = [{}] if drops else route.get("nexthops", [route])

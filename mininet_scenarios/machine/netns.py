@@ -36,6 +36,9 @@ OFFLOADS = {"transmit checksums": 0x17, "TCP segmentation": 0x1F, "generic segme
 """The ethtool commands (linux/ethtool.h) that set what a device does for the kernel."""
 POLL = 0.02
 """Seconds between two checks of a condition that is waited for."""
+REST = 2
+"""How many times as long as a check took nothing is done before the next, if that is longer: checks
+that start programs would keep a core busy, which what is waited for needs as well."""
 LIBC = ctypes.CDLL(None, use_errno=True)
 """The C library, for system calls that Python lacks."""
 
@@ -96,11 +99,14 @@ def until(condition: Callable[[], bool], words: str, patience: float) -> None:
     Raises:
         EngineError: the condition is not true after `patience` seconds.
     """
-    limit = time.monotonic() + patience
+    began = time.monotonic()
+    limit = began + patience
     while not condition():
-        if time.monotonic() > limit:
+        now = time.monotonic()
+        if now > limit:
             raise EngineError(f"{words}: not so after {patience:g} s")
-        time.sleep(POLL)
+        time.sleep(max(POLL, REST * (now - began)))
+        began = time.monotonic()
 
 
 @contextmanager

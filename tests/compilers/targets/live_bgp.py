@@ -188,16 +188,13 @@ class Panel(Routers):
         return self.interface_name(u, k)
 
     def weights(self):
-        """{switch: {prefix: {port: weight}}} of BGP's routes in the kernels."""
-        return {
-            router.files.name: {
-                route["dst"]: {
-                    hop["dev"]: hop.get("weight", 1) for hop in route.get("nexthops", [route])
-                }
-                for route in router.routes(("bgp", "186"))
-            }
-            for router in self.routers
-        }
+        """Each switch, {prefix: {port: weight}} of BGP's routes in its kernel."""
+        for router in self.routers:
+            held = {}
+            for route in router.routes(("bgp", "186")):
+                hops = route.get("nexthops", [route])
+                held[route["dst"]] = {hop["dev"]: hop.get("weight", 1) for hop in hops}
+            yield router.files.name, held
 
     def converse(self, flows, period):
         """Let all hosts send to all."""
@@ -243,15 +240,18 @@ def weighed(fabric, steps):
             getattr(fabric, step[0])(*step[1:])
         with contextlib.suppress(EngineError):
             until(lambda wanted=wanted: in_shares(fabric.weights(), wanted), "weights", PATIENCE)
-        found.append(fabric.weights())
+        found.append(dict(fabric.weights()))
     return found
 
 
 def in_shares(weights, wanted):
-    """Whether all routes have these ports, in these shares but for what rounding takes."""
-    for switch, routes in wanted.items():
-        for prefix, shares in routes.items():
-            hops = weights[switch].get(prefix, {})
+    """Whether all routes have these ports, in these shares but for what rounding takes.
+
+    The first switch whose routes are others is the last that is asked.
+    """
+    for switch, held in weights:
+        for prefix, shares in wanted[switch].items():
+            hops = held.get(prefix, {})
             if hops.keys() != shares.keys():
                 return False
             if any(

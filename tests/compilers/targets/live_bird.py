@@ -82,7 +82,7 @@ def steady(here, there, near, far):
     kept, since = set(), time.monotonic()
     while len(kept) != 1 or time.monotonic() - since < STEADY:
         assert time.monotonic() < limit, kept
-        time.sleep(0.1)
+        time.sleep(0.5)  # a session between two looks that went again has other ports
         now = sessions(there, near, far)
         is_whole = now == {ends[::-1] for ends in sessions(here, far, near)}
         if now != kept or not is_whole:

@@ -18,7 +18,7 @@ from mininet_scenarios.ovs.openvswitch import PrivateOvs
 from tests.compilers.targets.live_deals import opened
 from tests.compilers.targets.live_ovs import bridges, run
 
-PACKETS, BURST = 2_000, 125
+PACKETS, BURST = 1_000, 125
 PATIENCE = 20.0
 GATEWAY = bytes.fromhex("025046000001")
 
