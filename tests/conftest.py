@@ -227,7 +227,7 @@ def browser() -> Iterator[Any]:
     driver.quit()
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def pyavd() -> Iterator[Any]:
     """Arista's AVD, cleared away after it: Hypothesis reads all modules, dying ones too."""
     import pyavd

@@ -149,10 +149,10 @@ def test_no_mixture_loses_marked_packets_where_a_switch_has_few_links(q):
         assert not moving.worst()[1]  # a KeyError where a packet takes a dead link
 
 
-@pytest.mark.parametrize(("q", "balance"), [(3, "spread"), (4, "spread"), (3, "compact-valiant")])
-def test_no_packet_takes_a_dead_link_next_to_a_drained_switch(q, balance):
+@pytest.mark.parametrize("balance", ["spread", "compact-valiant"])
+def test_no_packet_takes_a_dead_link_next_to_a_drained_switch(balance):
     """Packets to the drained switch took it, and with q = 3 half of some marked packets."""
-    whole = build(f"{{family: polarfly, q: {q}}}", (balance, "link"))
+    whole = build("{family: polarfly, q: 3}", (balance, "link"))
     intact, far = Intact.of(whole), whole.wiring.far
     for switch in (0, len(far) - 1):
         dead, drained = np.zeros(far.shape, np.bool_), np.arange(len(far)) == far[switch, 1]
@@ -240,7 +240,7 @@ def test_draining_and_its_end_lose_nothing_where_every_hop_shares_packets(protec
     intact, far = Intact.of(whole), whole.wiring.far
     chance, none = Random(0), np.zeros(far.shape, np.bool_)  # noqa: S311
     moving, all_nodes = Moving(plan(whole, whole)), repaired(intact, none)
-    for drained in range(len(far)):
+    for drained in range(0, len(far), 3):  # two of each layer, or three
         without = repaired(intact, none, np.arange(len(far)) == drained)
         for old, new in ((all_nodes, without), (without, all_nodes)):
             for messages in rounds_of(whole, old, new, 0):
