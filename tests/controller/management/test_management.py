@@ -495,7 +495,7 @@ def test_without_tokens_nothing_is_changed(overview, tmp_path, fabric):
     assert "`token_file`" in answer.json["error"]
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     method=st.sampled_from(["GET", "POST", "PUT", "HEAD", "OPTIONS", "NO"]),
     path=st.one_of(

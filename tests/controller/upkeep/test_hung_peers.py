@@ -24,7 +24,7 @@ from tests.controller.switches.session_talk import names, slow
 
 COSTS = 3.0
 """Times what a repair costs without a hung switch."""
-LINKS = 9
+LINKS = 7
 
 
 class Fabric:
@@ -89,7 +89,7 @@ class Fabric:
 
 
 def test_a_repair_takes_no_longer_beside_a_hung_switch():
-    fabric = Fabric(replace(routed(q=7, protect="link"), identity="0123456789abcdef"))
+    fabric = Fabric(replace(routed(q=5, protect="link"), identity="0123456789abcdef"))
     w = fabric.build.wiring
     hung = len(w.far) // 2
     ends = np.argwhere((w.far > np.arange(len(w.far))[:, None]) & (w.far != hung))

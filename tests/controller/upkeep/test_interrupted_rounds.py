@@ -132,7 +132,7 @@ def read(net, keeper):
 
 @pytest.mark.parametrize("interrupted", [restarted, reloaded, read, left])
 def test_an_interruption_between_rounds_loops_no_packets(interrupted):
-    for done in range(2, 62, 12):
+    for done in range(8, 62, 18):
         net, keeper = drained()
         net.sessions.take_events()
         keeper.drain(LAST)

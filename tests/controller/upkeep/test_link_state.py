@@ -334,7 +334,7 @@ def test_pairs_have_a_path_unless_broken_things_alone_cut_them_off() -> None:
     shapes: list[dict[str, Any]] = [{"q": 2}, {"q": 3}, {"family": "oft", "q": 2}]
     for shape in shapes:
         wiring = routed(**shape).wiring
-        for case in range(8):
+        for case in range(5):
             _check_random_events(wiring, np.random.default_rng(case), spared)
     assert spared["switches"]
     assert spared["links"]
