@@ -19,6 +19,7 @@ from compilers.tables.folders.build_folder import load
 from tests.controller.makers import compile_into, free_port, listens
 from tests.controller.switches.conforming_fabric import Loopback
 from tests.controller.switches.conforming_switch import Shape
+from tests.polarfab.forked import command_line
 from tests.waiting import until
 
 THEIRS = "tests.controller.learning_switch", "tests.controller.statistics_poller"
@@ -179,5 +180,6 @@ def with_apps(folder, *apps):
         where = ("--listen", f"127.0.0.1:{free_port()}", "--http", "none", "--framework", "ryu")
         named = str(folder / "app.py") if "\n" in app else app
         words.append("|".join(map(str, ("controller", build, *where, "--app", named))))
-    command = [sys.executable, "-c", EACH, *words]
-    return subprocess.run(command, capture_output=True, text=True, timeout=60)
+    (folder / "each.py").write_text(EACH)
+    how = {"script": str(folder / "each.py"), "apart": False, "nice": 0, "copies": True}
+    return command_line().run(*words, timeout=60, **how)

@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from time import time
 from types import SimpleNamespace
@@ -151,8 +152,13 @@ def _five(value):
     return "_x5" if value is None else f"{value}+0x5"
 
 
+@cache
+def series_where_all_is_well():
+    return Site().series()
+
+
 def case(alert, happen):
-    before, site = Site().series(), Site()
+    before, site = series_where_all_is_well(), Site()
     happen(site)
     after = site.series()
     fired = [{"labels": f'{{alertname="Polarfab{alert}"}}', "value": 1}] * bool(alert)
