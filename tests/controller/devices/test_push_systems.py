@@ -783,7 +783,7 @@ def test_what_has_no_rounds(tmp_path, monkeypatch):
         PushRounds.of(eos, RenderedBuild(other, tmp_path), expected, chosen, {"lossless": "pairs"})
 
 
-LAST_CUTS, EARLIER_CUTS = 8, 5
+LAST_CUTS, EARLIER_CUTS = 8, 2
 
 
 @pytest.mark.parametrize("system", [*SYSTEMS, "frr"])
