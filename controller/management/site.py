@@ -155,7 +155,10 @@ class ManagementApi:
     clock: Callable[[], float] = monotonic
     """Seconds on a monotonic clock."""
     refusals: RejectedPeers = field(init=False)
-    """Counts wrong tokens, by host, and tokens whose role was too low, by their name."""
+    """Counts wrong tokens, by host."""
+    low_roles: RejectedPeers = field(init=False)
+    """Counts requests with a token whose role is too low, by its name: apart from wrong tokens, of
+    which hosts may send so many that they are not counted one by one."""
     _most_build: int = MOST_BODY
     """Most bytes of a build, as the controller has said last."""
     _has_build: bool = False
@@ -171,6 +174,7 @@ class ManagementApi:
 
     def __post_init__(self) -> None:
         self.refusals = RejectedPeers(lambda _: None, self.clock)
+        self.low_roles = RejectedPeers(lambda _: None, self.clock)
 
     async def receive_pages(self, pages: Mapping[str, bytes]) -> None:
         """Take pages that the controller has sent, by name.
@@ -181,6 +185,7 @@ class ManagementApi:
         if "health" in pages:
             self._last_health = self.clock()
         self.refusals.tick()
+        self.low_roles.tick()
         for name, page in pages.items():
             if name == "events":
                 lines = page.splitlines()
@@ -297,7 +302,7 @@ class ManagementApi:
         token = self._token_of(request)
         if not token.may(role):  # limited, since the controller writes each to the disk
             requests = f"requests that need the role {role}, given a token of {token.role}"
-            self._count_refusal(token.name, f"lacks the role {role}", requests)
+            self._count_refusal(self.low_roles, token.name, f"lacks the role {role}", requests)
         actor = {"name": token.name, "role": token.role, "address": request.host}
         header = {"method": method, "path": path, "query": request.query, "actor": actor}
         is_build = path == "/api/apply" and token.may(role)
@@ -342,18 +347,24 @@ class ManagementApi:
         reason, requests = "a token that is not known", "wrong tokens from this host"
         # A request without a token guesses none.
         is_guess = authorization is not None
-        self._count_refusal(request.host, reason, requests, only_checks=not is_guess)
+        self._count_refusal(self.refusals, request.host, reason, requests, only_checks=not is_guess)
         if authorization is not None:
             self.note({"wrong_token": request.host})
         text = "required a token: Authorization: Bearer TOKEN"
         raise Refusal(401, text, WWW_Authenticate="Bearer")
 
     def _count_refusal(
-        self, client: str, reason: str, requests: str, only_checks: bool = False
+        self,
+        counted: RejectedPeers,
+        client: str,
+        reason: str,
+        requests: str,
+        only_checks: bool = False,
     ) -> None:
         """Count a request that is refused.
 
         Args:
+            counted: those that were refused for such a reason.
             client: its host, or the name of its token.
             reason: why it is refused.
             requests: a name for such requests, for the message where there are too many.
@@ -362,11 +373,11 @@ class ManagementApi:
         Raises:
             Refusal: there were `MOST_GUESSES` in the last minute.
         """
-        times, seconds_left = self.refusals.recent(TokenRefused, client, reason)
+        times, seconds_left = counted.recent(TokenRefused, client, reason)
         if times >= MOST_GUESSES:
             raise Refusal(429, f"too many {requests}", Retry_After=str(ceil(seconds_left)))
         if not only_checks:
-            self.refusals.add(TokenRefused, client, reason)
+            counted.add(TokenRefused, client, reason)
 
 
 STUCK = {

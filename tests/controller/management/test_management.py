@@ -39,7 +39,7 @@ from controller.switches.events import (
     ProgramRefused,
     SwitchLeft,
 )
-from controller.switches.peers import REPORT_PERIOD
+from controller.switches.peers import MOST_REASONS, REPORT_PERIOD
 from controller.switches.session import LiveFabric
 from controller.upkeep.background import at_once
 from controller.upkeep.port_counters import COUNTERS, PortCounters
@@ -456,8 +456,17 @@ def test_a_token_that_lacks_a_role_does_not_fill_the_action_log(api, tmp_path):
     assert post("/api/confirm", OPERATOR) == 403, "another token"
     assert post("/api/drain", READER) == 403, "another role"
     assert post("/api/reconcile", OPERATOR) == 202
-    api.site.refusals.clock = lambda: monotonic() + REPORT_PERIOD + 1
+    api.site.low_roles.clock = lambda: monotonic() + REPORT_PERIOD + 1
     assert post("/api/confirm", READER) == 403, "a minute later"
+
+
+def test_guesses_from_many_hosts_hide_no_token_that_lacks_a_role(api, tmp_path):
+    """After a hundred addresses, such a request was answered with 429 and not logged."""
+    for number in range(MOST_REASONS + MOST_GUESSES):
+        wrong = {"client": f"192.0.2.{number}", "headers": bearer("guess-0123456789")}
+        assert api.post("/api/reconcile", **wrong).status_code in (401, 429)
+    assert api.post("/api/apply", headers=bearer(OPERATOR)).status_code == 403
+    assert "needs the role apply" in (tmp_path / ".build.actions").read_text()
 
 
 def test_a_history_that_cannot_be_read_stops_no_report(api, monkeypatch):
