@@ -31,7 +31,7 @@ from controller.management.http_process import MOST_WAITING, ClientListener, Con
 from controller.management.http_supervisor import HttpProcess
 from controller.management.site import Answer, Refusal
 from polarfab.fabric import Fabric
-from tests.controller.makers import POLARFAB, begun, free_port
+from tests.controller.makers import COPY, POLARFAB, begun, free_port
 from tests.waiting import until
 
 TOKEN = "0123456789abcdef"  # noqa: S105
@@ -52,7 +52,7 @@ class Running:
     It has a copy of the build: two controllers of one folder do not start.
     """
 
-    def __init__(self, folder, build, *options, scheme="http"):
+    def __init__(self, folder, build, *options, scheme="http", program=(POLARFAB,)):
         build = shutil.copytree(build, folder / "build")
         self.port, self.http = free_port(), free_port()
         self.url, self.log = f"{scheme}://127.0.0.1:{self.http}", folder / "log"
@@ -60,7 +60,7 @@ class Running:
         tokens.write_text(TOKEN)
         tokens.chmod(0o600)
         where = ("--listen", f"127.0.0.1:{self.port}", "--http", f"127.0.0.1:{self.http}")
-        words = [POLARFAB, "controller", build, *where]
+        words = [*program, "controller", build, *where]
         words += ["--token-file", tokens, "--json", *options]
         with self.log.open("w") as log:
             self.process = begun(words, log, os.environ | {"PYTHONUNBUFFERED": "1"})
@@ -183,24 +183,39 @@ def test_new_certificates_are_used_by_new_connections(build, tmp_path):
         until(lambda: controller.answers(context), "an answer", LIMIT)
         first, child = serial(), controller.child()
         issue()
+        controller.process.send_signal(signal.SIGHUP)  # `test_store_live` waits until it looks
         until(lambda: serial() != first, "the new certificate", LIMIT)
         assert controller.child() == child
         until(lambda: controller.said("certificates"), "an event", LIMIT)
         files[1].write_text("no certificate")
+        controller.process.send_signal(signal.SIGHUP)
         until(lambda: controller.said("certificates-kept"), "the one in use stays", LIMIT)
         os.kill(child, signal.SIGKILL)
         until(lambda: controller.answers(context), "it stays in the next process, too", LIMIT)
         assert controller.child() != child
 
 
-def test_a_process_that_hangs_is_started_again(served):
+IMPATIENT = """
+from controller.management import http_supervisor
+from polarfab import cli
+http_supervisor.HANG_PATIENCE = 5.0
+cli.main()
+"""
+
+
+def test_a_process_that_hangs_is_started_again(build, tmp_path):
     """Its clients waited for ever."""
-    before = len(served.said("api-restarted"))
-    first = served.child()
-    os.kill(first, signal.SIGSTOP)
-    until(lambda: len(served.said("api-restarted")) > before, "an event", LIMIT)
-    until(served.answers, "an answer", LIMIT)
-    assert served.child() != first
+    (script := tmp_path / "impatient.py").write_text(IMPATIENT)
+    with running(tmp_path, build, program=(COPY, script)) as controller:
+        until(controller.answers, "an answer", LIMIT)
+        allowed = {"Authorization": f"Bearer {TOKEN}"}
+        with suppress(URLError):  # refused by the controller: the process has asked it something
+            urlopen(Request(f"{controller.url}/api/drain", b"{}", allowed), timeout=20)  # noqa: S310
+        first = controller.child()
+        os.kill(first, signal.SIGSTOP)
+        until(lambda: controller.said("api-restarted"), "an event", LIMIT)
+        until(controller.answers, "an answer", LIMIT)
+        assert controller.child() != first
 
 
 def test_an_exception_in_an_answer_keeps_no_place():
