@@ -44,7 +44,7 @@ from controller.upkeep.background import at_once
 from inventory.problems import InputError
 from tests.compilers.update.updates import Moving, build, grown
 from tests.controller.cluster.test_leading import Etcd, Wire
-from tests.controller.makers import Unwatched
+from tests.controller.makers import Unwatched, read_once
 from tests.controller.message_lists import listed
 from tests.controller.rollout.makers import sent, wrong_route
 from tests.controller.switches.conforming_fabric import numbers, strict
@@ -102,7 +102,7 @@ class Instance:
 
     def __init__(self, site, name, folder, ahead=0.0):
         self.site, self.name = site, name
-        current = read_build(folder, unverified=True)
+        current = read_once(folder)
         self.fabric = LiveFabric(current, numbers, clock=lambda: site.time)
         self.election = Election(Wire(site.etcd), name, lambda: site.time)
         history = BuildHistory(folder)
