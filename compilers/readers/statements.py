@@ -10,8 +10,9 @@ needs and that is not there is missing.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 from compilers.readers.emitted_forwarding import covering
 
@@ -79,21 +80,43 @@ class Statements:
             template: a statement with fields.
             known: the texts that some of the fields have to have; they are among the result.
         """
-        filled = _with_fields(template, known)
-        if "<" not in filled:
-            if filled in self.lines:
-                self._understood.add(filled)
-                yield known, self.lines[filled]
+        fields_of_template = _fields(template)
+        first = next((at for name, at in fields_of_template if name not in known), None)
+        start = _with_fields(template[:first], known)  # how statements that fit begin
+        if first is None:
+            if start in self.lines:
+                self._understood.add(start)
+                yield known, self.lines[start]
             return
-        start = filled.partition("<")[0]  # how statements that fit begin
-        fixed = {name: known[name] for name in FIELD.findall(template) if name in known}
-        pattern = _pattern(template, frozenset(fixed.items()))
-        for statement, line in self.lines.items():
-            if statement.startswith(start) and (match := pattern.fullmatch(statement)):
+        fixed = {
+            name: known[name] for name, at in fields_of_template if at > first and name in known
+        }
+        pattern = _pattern(template[first:], frozenset(fixed.items()))
+        for statement in self._beginning_with(start):
+            if match := pattern.fullmatch(statement, len(start)):
                 fields = match.groupdict()
                 if all(covering(fields[name]) for name in PREFIXES & fields.keys()):
                     self._understood.add(statement)
-                yield known | fields, line
+                yield known | fields, self.lines[statement]
+
+    def _beginning_with(self, start: str) -> Iterable[str]:
+        """The statements that begin with a text, in the order of the file."""
+        if not start:
+            return self.lines
+        end = begin = bisect_left(self._sorted, start)
+        while end < len(self._sorted) and self._sorted[end].startswith(start):
+            end += 1
+        return sorted(self._sorted[begin:end], key=self._places.__getitem__)
+
+    @cached_property
+    def _sorted(self) -> list[str]:
+        """The statements in the order of their texts."""
+        return sorted(self.lines)
+
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        """The number of each statement in the file."""
+        return {statement: number for number, statement in enumerate(self.lines)}
 
     def need(self, templates: Iterable[str], fields: Fields) -> Fields:
         """The fields of statements that have to be there.
@@ -149,6 +172,12 @@ class Statements:
 def _with_fields(template: str, known: Fields) -> str:
     """A template with the texts of its known fields."""
     return FIELD.sub(lambda field: known.get(field[1], field[0]), template)
+
+
+@lru_cache(1 << 10)
+def _fields(template: str) -> tuple[tuple[str, int], ...]:
+    """The name of each field of a template, and where in the template it begins."""
+    return tuple((field[1], field.start()) for field in FIELD.finditer(template))
 
 
 @lru_cache(1 << 12)
