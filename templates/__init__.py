@@ -62,6 +62,7 @@ def _environment(
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
+        auto_reload=False,  # templates do not change while they are rendered
     )
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from difflib import get_close_matches
+from functools import lru_cache
 from pathlib import Path
 
 from jinja2 import Environment, TemplateNotFound, TemplateSyntaxError, meta, nodes
@@ -137,9 +138,15 @@ def _shipped_trees(target: str, shipped: Environment) -> dict[str, nodes.Templat
     names = {name for name in shipped.list_templates(["j2"]) if name.rpartition("/")[0] == target}
     while names:
         name = names.pop()
-        trees[name] = shipped.parse(_source(shipped, name) or "")
+        trees[name] = _parsed(shipped, _source(shipped, name) or "")
         names |= {needed for needed in meta.find_referenced_templates(trees[name]) if needed}
     return trees
+
+
+@lru_cache(1 << 8)
+def _parsed(shipped: Environment, text: str) -> nodes.Template:
+    """A parsed template of a target, which nothing changes."""
+    return shipped.parse(text)
 
 
 class _UsersTemplates:

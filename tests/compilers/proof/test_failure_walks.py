@@ -157,11 +157,21 @@ def two_by_oracle(build: Build, sample: int = SAMPLE) -> tuple[int, int]:
 
 
 @pytest.mark.parametrize("spoil", [without_bounce, one_alternate])
-def test_two_failures_agree_with_single_packets(spoil: Callable[[Build], Build]) -> None:
+def test_two_failures_agree_with_single_packets_and_losses_are_named(
+    spoil: Callable[[Build], Build],
+) -> None:
     build = spoil(protected("polarfly", q=2))
     report = walk_failures(build, "2")
     assert report.cases == report.all_cases == 120
     assert (report.lost_pairs, report.looped) == two_by_oracle(build)
+    assert report.losses
+    for loss in report.losses[::4]:
+        parts = [part.split("-") for part in loss.failed.split(" and ")]
+        links = {frozenset(map(int, part)) for part in parts if len(part) == 2}
+        switches = {int(part[0]) for part in parts if len(part) == 1}
+        paths = Oracle(build, links, switches).paths(loss.source, loss.destination)
+        assert len(parts) == 2
+        assert [outcome for _, outcome in paths if outcome != ARRIVED]
 
 
 def test_two_failures_are_sampled_by_seed() -> None:
@@ -189,20 +199,6 @@ def test_a_sample_agrees_with_single_packets() -> None:
     build = one_alternate(protected("polarstar", **{**POLARSTARS[0], "degree": 0}))
     report = walk_failures(build, "2", sample=60)
     assert (report.lost_pairs, report.looped) == two_by_oracle(build, 60)
-
-
-@pytest.mark.parametrize("spoil", [without_bounce, one_alternate])
-def test_losses_of_two_failures_are_named(spoil: Callable[[Build], Build]) -> None:
-    build = spoil(protected("polarfly", q=2))
-    losses = walk_failures(build, "2").losses
-    assert losses
-    for loss in losses[::4]:
-        parts = [part.split("-") for part in loss.failed.split(" and ")]
-        links = {frozenset(map(int, part)) for part in parts if len(part) == 2}
-        switches = {int(part[0]) for part in parts if len(part) == 1}
-        paths = Oracle(build, links, switches).paths(loss.source, loss.destination)
-        assert len(parts) == 2
-        assert [outcome for _, outcome in paths if outcome != ARRIVED]
 
 
 def test_a_promise_that_was_not_made_cannot_be_broken() -> None:

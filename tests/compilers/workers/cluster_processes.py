@@ -1,9 +1,6 @@
-"""A Dask scheduler and workers, each a process of its own on loopback, forked from this one.
+"""A Dask scheduler and workers, each a process of its own on loopback.
 
-    python cluster_processes.py FOLDER WORKERS
-
-writes the scheduler's address into FOLDER/address, and names its workers by their process ids. It
-ends, and they with it, when its standard input does.
+All are forked from a process that has imported Dask, which takes a second.
 """
 
 from __future__ import annotations
@@ -11,13 +8,10 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import sys
 from pathlib import Path
 
 import dask
 from distributed import Scheduler, Worker
-
-import compilers.proof.verification  # noqa: F401  imported once, before the fork
 
 LIVES = {"distributed.scheduler.allowed-failures": 1}
 
@@ -46,9 +40,14 @@ async def work(address: Path) -> None:
         await worker.finished()
 
 
-def main() -> None:
-    """Fork them, wait for the end of standard input, and end them."""
-    address, count = Path(sys.argv[1], "address"), int(sys.argv[2])
+def run_cluster(address: Path, count: int, end: int) -> None:
+    """Fork them, wait for the end of a pipe, and end them.
+
+    Args:
+        address: the file that the scheduler's address is written into.
+        count: how many workers there are; each is named by its process id.
+        end: the pipe.
+    """
     dask.config.set(LIVES)
     children = []
     for run in (schedule, *[work] * count):
@@ -56,11 +55,7 @@ def main() -> None:
             asyncio.run(run(address))
             os._exit(0)
         children.append(child)
-    sys.stdin.read()
+    os.read(end, 1)
     for child in children:
         os.kill(child, signal.SIGKILL)  # nobody has waited for it, so the number is still its own
         os.waitpid(child, 0)
-
-
-if __name__ == "__main__":
-    main()

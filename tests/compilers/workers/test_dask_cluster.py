@@ -6,7 +6,6 @@ import json
 import os
 import signal
 import socket
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -32,24 +31,29 @@ from tests.waiting import until
 if TYPE_CHECKING:  # each worker that collects tests would take a second for it
     from distributed import Client
 
-PROCESSES = Path(__file__).with_name("cluster_processes.py")
 SHARED = ("distances", "load", "resilience")
 
 
 @contextmanager
 def cluster(folder: Path, workers: int) -> Iterator[str]:
-    """The address of a scheduler with workers."""
-    command = [sys.executable, PROCESSES, folder, str(workers)]
-    # Some package of the environment is called `tests` as well.
-    env = os.environ | {"PYTHONPATH": str(Path(__file__).parents[3])}
-    with subprocess.Popen(command, stdin=subprocess.PIPE, env=env) as process:
-        assert process.stdin
+    """The address of a scheduler with workers, forked from this process."""
+    from tests.compilers.workers.cluster_processes import run_cluster
+
+    address, (end, held) = folder / "address", os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(held)
         try:
-            address = folder / "address"
-            until(lambda: address.exists() or process.poll() is not None, "the scheduler")
-            yield address.read_text()
+            run_cluster(address, workers, end)
         finally:
-            process.stdin.close()
+            os._exit(0)
+    os.close(end)
+    try:
+        until(lambda: address.exists() or os.waitpid(child, os.WNOHANG)[0], "the scheduler")
+        yield address.read_text()
+    finally:
+        os.close(held)
+        os.waitpid(child, 0)
 
 
 def proof(build: Build, workers: Workers, progress: Any = None) -> str:
