@@ -1,15 +1,13 @@
 """Ends the TCP session of BGP between two switches by a forged packet, in the namespace of one.
 
-forged_reset.py INTERFACE NEAR FAR TTL: waits for a segment of the session from NEAR to FAR, IPv4
-addresses of a link, and sends a reset behind it. A router that is further away than the neighbour
-cannot send packets that arrive with the TTL 255 (RFC 5082). TTL 0: no reset, it only waits.
+A router that is further away than the neighbour cannot send packets that arrive with the TTL 255
+(RFC 5082).
 """
 
 from __future__ import annotations
 
 import socket
 import struct
-import sys
 
 BGP = 179
 PATIENCE = 30.0
@@ -54,15 +52,18 @@ def reset(near: bytes, far: bytes, ports: tuple[int, int], number: int, ttl: int
     return ipv4 + near + far + tcp
 
 
-def main(interface: str, near_text: str, far_text: str, ttl: int) -> None:
+def forge(interface: str, near_text: str, far_text: str, ttl: int) -> None:
+    """Wait for a segment of the session, and send a reset behind it.
+
+    Args:
+        interface: of the link, in the namespace that this thread has entered.
+        near_text: its IPv4 address, from which the segment comes.
+        far_text: that of the other end.
+        ttl: of the reset; 0: there is none, and this only waits.
+    """
     near, far = socket.inet_aton(near_text), socket.inet_aton(far_text)
     *ports, number = segment(interface, near, far)
     if ttl:
         with socket.socket(socket.AF_INET, socket.SOCK_RAW, socket.IPPROTO_RAW) as sender:
             packet = reset(near, far, (ports[0], ports[1]), number, ttl)
             sender.sendto(packet, (far_text, 0))
-
-
-if __name__ == "__main__":
-    name, one, other, hops = sys.argv[1:]
-    main(name, one, other, int(hops))

@@ -18,10 +18,10 @@ from compilers.targets.node_systems import system_target
 from compilers.targets.routed.link_addresses import LinkPlan
 from compilers.targets.target_lookup import target
 from mininet_scenarios.engines.routers import ROUTER_KINDS, RouterProcesses
-from mininet_scenarios.machine.netns import run
+from mininet_scenarios.machine.netns import entered, run
 from mininet_scenarios.scenario.engine import HostSample
 from tests.compilers.routed import agreed
-from tests.compilers.targets import forged_reset
+from tests.compilers.targets.forged_reset import forge
 from tests.compilers.targets.live_bgp import BACK, FLOWS, PERIOD, ROUNDS, Panel
 
 FORGED = 10
@@ -104,7 +104,8 @@ def forged(fabric, plan, u, v):
         before = steady(here, there, near, far)
         words = w.port_name(u, port), near, far
         for hops in (ttl,) * FORGED + (0,):  # and then another keepalive
-            here.run(sys.executable, "-IS", forged_reset.__file__, *words, str(hops))
+            with entered(here.pid):
+                forge(*words, hops)
             kept[str(ttl)] = sessions(there, near, far) == before
             if not kept[str(ttl)]:
                 break
