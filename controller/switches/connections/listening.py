@@ -11,7 +11,7 @@ import _socket
 import errno
 import resource
 import socket
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -117,9 +117,11 @@ class Entrance:
         """Serve a connection until it ends, after its TLS handshake."""
         from eventlet.green.ssl import GreenSSLSocket
 
-        if address not in self._sockets:
+        was_ended = self._sockets.get(address) is not sock
+        if was_ended:  # and another connection may have come from its address
             return
         self._with_thread.add(address)
+        certificate: Mapping[str, Any] | None = None
         try:
             if self.tls is not None:
                 sock.settimeout(HELLO_PATIENCE)
@@ -132,8 +134,8 @@ class Entrance:
                 self._sockets[address] = sock
                 # Not in the constructor: a handshake that fails would leave the socket open.
                 sock.do_handshake()
-                self._certificates[address] = sock.getpeercert()
-                self.tls.add_connection(self._certificates[address])
+                certificate = self._certificates[address] = sock.getpeercert()
+                self.tls.add_connection(certificate or {})
         except OSError as error:  # ssl.SSLError, timeouts and resets are
             reason = handshake_fault(error)
             if address in self._sockets:  # else `_end` has ended it, and reported why
@@ -142,12 +144,13 @@ class Entrance:
             handle(sock, address)
         finally:
             sock.close()
-            self._half_open.leave(address)
-            self._with_thread.discard(address)
-            self._sockets.pop(address, None)
-            certificate = self._certificates.pop(address, None)
             if certificate and self.tls:
                 self.tls.remove_connection(certificate)
+            if self._sockets.get(address) in (sock, None):  # no other has come from its address
+                self._half_open.leave(address)
+                self._with_thread.discard(address)
+                self._sockets.pop(address, None)
+                self._certificates.pop(address, None)
 
 
 def half_open_room(switches: int) -> int:
@@ -202,6 +205,8 @@ def use_listener(framework: Framework, entrance: Entrance, address: Address) -> 
                 sock, peer = accept(server)
                 entrance.accepted(sock, peer)
                 eventlet.spawn(entrance.serve, sock, peer, self.handle)
+                # While others wait in the backlog, accept returns at once: nothing else would run.
+                eventlet.sleep(0)
 
     framework.controller.StreamServer = Listener  # type: ignore[attr-defined]
 

@@ -196,6 +196,43 @@ def test_a_connection_that_gives_way_before_its_thread_has_begun_is_closed(rejec
         there.close()
 
 
+def test_a_flood_of_connections_keeps_no_repair_waiting():
+    """A thousand connections a second kept the backlog filled: for 147 s nothing else ran."""
+    eventlet = pytest.importorskip("eventlet")
+    order, framework = [], SimpleNamespace(controller=SimpleNamespace())
+    entrance = SimpleNamespace(accepted=lambda *_: order.append("accepted"), serve=lambda *_: None)
+    server = eventlet.listen(("127.0.0.1", 0))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(listening, "listen_at", lambda *_: server)
+        listening.use_listener(framework, entrance, None)
+    clients = [socket.create_connection(server.getsockname()) for _ in range(20)]
+    serving = eventlet.spawn(framework.controller.StreamServer(None, None).serve_forever)
+    while order.count("accepted") < len(clients):
+        order.append("tick")
+        eventlet.sleep(0)
+    serving.kill()
+    assert order.count("tick") >= len(clients) / 2
+    for sock in (*clients, server):
+        sock.close()
+
+
+def test_a_connection_from_the_address_of_one_that_was_ended_is_another(rejected):
+    """A thread served the closed socket of the first, or forgot the second when it ended."""
+    eventlet = pytest.importorskip("eventlet")
+    entrance = Entrance(2, None, rejected, rejected.clock)
+    first, second, *others = (pair[0] for pair in (socket.socketpair() for _ in range(4)))
+    address, served = ("192.0.2.1", 1), []
+    entrance.accepted(first, address)
+    for number, other in enumerate(others):
+        entrance.accepted(other, ("192.0.2.1", 2 + number))  # the first gives way
+    assert first.fileno() == -1
+    entrance.accepted(second, address)
+    for sock in (first, second):
+        eventlet.spawn(entrance.serve, sock, address, lambda sock, _: served.append(sock))
+    eventlet.sleep(0)
+    assert served == [second]
+
+
 def test_nobody_is_silent_while_we_do_not_listen(now):
     ended = []
     rejected = RejectedPeers(ended.append, lambda: now[0])
