@@ -110,6 +110,7 @@ def test_as_numbers_that_are_not_for_use(first, last, tmp_path):
     [
         ("eos", {"routing": "static", "bfd": "on"}, "bfd: required false with static"),
         ("nvue", {"routing": "static", "unnumbered": "on"}, "unnumbered: required false with"),
+        ("bird", {"routing": "static", "unnumbered": "off"}, "unnumbered: required true with"),
         ("sonic", {"srv6": "host"}, "set srv6: required off with eBGP"),
     ],
 )
