@@ -32,9 +32,9 @@ MOST_BUILD = 1 << 30
 """Largest build in bytes, packed or not."""
 MOST_MANIFEST = 1 << 16
 """Largest manifest in bytes; that of 993 switches has 3,400."""
-MOST_FABRIC = 4 << 20
-"""Largest `fabric.json` in bytes, as nothing else goes on while it is parsed; that of 993 switches
-has 57,000."""
+SMALL_FABRIC, FABRIC_BYTES_A_SWITCH = 1 << 18, 1 << 10
+"""Bytes that any `fabric.json` may have, and bytes more for each switch: nothing else goes on while
+it is parsed. That of 993 switches has 57,000 bytes without variables of the user's."""
 UNPACKED_AT_ONCE = 1 << 20
 """Bytes that are unpacked before other work goes on."""
 SMALL_BUILD = 8 << 20
@@ -102,8 +102,8 @@ def unpack(
     """
     try:
         with _opened(data) as archive:
-            digests, most_bytes = _digests_and_size(archive, switches)
-            _require_files_of_build(archive, digests, most_bytes)
+            digests, own_switches = _digests_and_switches(archive, switches)
+            _require_files_of_build(archive, digests, own_switches)
             (folder / "arrays").mkdir(parents=True)
             for entry in archive.infolist():
                 digest = _unpack_file(archive, entry, folder, yield_to_others)
@@ -139,17 +139,19 @@ def _opened(data: bytes) -> ZipFile:
     return archive
 
 
-def _require_files_of_build(archive: ZipFile, digests: Collection[str], most_bytes: int) -> None:
+def _require_files_of_build(archive: ZipFile, digests: Collection[str], switches: int) -> None:
     """Require that the archive has only files of a build, each once, and not too large.
 
     Args:
         archive: the archive.
         digests: the names of the files that have digests in the manifest.
-        most_bytes: the most bytes that all files may have.
+        switches: the number of switches in its manifest.
 
     Raises:
         BadZipFile: it has others.
     """
+    most_bytes = _most_unpacked(switches)
+    most_fabric_bytes = SMALL_FABRIC + FABRIC_BYTES_A_SWITCH * switches
     entries = archive.infolist()
     names = [entry.filename for entry in entries]
     if len(set(names)) < len(names) or not {*names} <= {*digests, MANIFEST, VERIFIED}:
@@ -158,8 +160,8 @@ def _require_files_of_build(archive: ZipFile, digests: Collection[str], most_byt
         raise BadZipFile("files that do not belong to a build")
     if sum(entry.file_size for entry in entries) > most_bytes:
         raise BadZipFile(f"more than {most_bytes:,} bytes")
-    if any(entry.filename == FABRIC and entry.file_size > MOST_FABRIC for entry in entries):
-        raise BadZipFile(f"a {FABRIC} of more than {MOST_FABRIC:,} bytes")
+    if any(entry.filename == FABRIC and entry.file_size > most_fabric_bytes for entry in entries):
+        raise BadZipFile(f"a {FABRIC} of more than {most_fabric_bytes:,} bytes")
 
 
 def _unpack_file(
@@ -204,8 +206,8 @@ def _manifest_text(archive: ZipFile) -> str:
     return text.decode()
 
 
-def _digests_and_size(archive: ZipFile, most_switches: float) -> tuple[dict[str, str], int]:
-    """The digests of a build's files by their names, and the most bytes that all files may have.
+def _digests_and_switches(archive: ZipFile, most_switches: float) -> tuple[dict[str, str], int]:
+    """The digests of a build's files by their names, and its number of switches.
 
     Raises:
         BadZipFile: the manifest is none, or the build has more switches than this.
@@ -218,7 +220,7 @@ def _digests_and_size(archive: ZipFile, most_switches: float) -> tuple[dict[str,
         raise BadZipFile("a manifest that is none")
     if switches > most_switches:
         raise BadZipFile(f"{switches:,} switches, where this fabric takes {most_switches:,}")
-    return files, _most_unpacked(switches)
+    return files, switches
 
 
 def _most_unpacked(switches: int) -> int:

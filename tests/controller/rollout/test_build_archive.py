@@ -110,12 +110,13 @@ def test_a_manifest_that_is_larger_than_it_says_is_not_unpacked(method):
 @pytest.mark.parametrize(
     ("files", "switches", "why"),
     [
-        ({"fabric.json": bytes(5 << 20)}, 7, "a fabric.json of more than 4,194,304 bytes"),
+        ({"fabric.json": bytes(300_000)}, 7, "a fabric.json of more than 269,312 bytes"),
         ({}, -(10**6), "a manifest that is none"),
     ],
 )
 def test_sizes_that_a_build_cannot_have(tmp_path, files, switches, why):
-    """A million switches below zero allowed a gigabyte, on a fabric of 13."""
+    """A million switches below zero allowed a gigabyte, on a fabric of 13. While a fabric.json of
+    8 MB was parsed, a repair waited for 3 s."""
     with pytest.raises(InputError, match=why):
         build_archive.unpack(upload(files, switches), tmp_path / "folder", switches=100)
 
