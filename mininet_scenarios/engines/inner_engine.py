@@ -15,6 +15,7 @@ from dataclasses import astuple, replace
 from pathlib import Path
 from typing import Any
 
+from compilers.targets.routed.bgp.bgp_options import ROUTING
 from compilers.targets.target_lookup import target
 from mininet_scenarios.machine.netns import module_process
 from mininet_scenarios.machine.preflight import namespaces
@@ -230,6 +231,8 @@ class RoutedEngine(InnerEngine):
         switches, links = self.build.tables.switches, self.build.topology.graph.size
         rendered = self.setup.work / self.name
         rendering = f"render {switches} configurations for {self.name}"
+        if self.build.control.get(ROUTING) == "bgp":
+            rendering += ", with static routes in place of eBGP"
         with step("render", rendering) as progress:
             # Every switch is a Linux kernel here, also one that has another system in the build.
             build = replace(self.build, systems=(), control={})
