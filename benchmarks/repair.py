@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.timing import Timing, balance_option, compiled, print_timings, q_option
-from compilers.routing.intact_build import Intact
-from compilers.routing.link_repair import repaired
+from compilers.routing.intact_build import IntactBuild
+from compilers.routing.link_repair import repair_tables
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load
 from compilers.targets.openflow.bundled_blocks import fields_at
@@ -86,7 +86,7 @@ def repair_timings(build: Build) -> list[Timing]:
     _confirm(fabric, outbox, encoder)
     if not fabric.complete:
         raise ValueError("simulated switches that do not hold their programs")
-    intact, best_times = Intact.of(build), []
+    intact, best_times = IntactBuild.of(build), []
     switch, link = build.wiring.links()
     for number in np.linspace(0, len(switch) - 1, LINKS_TIMED).astype(int).tolist():
         end, port = int(switch[number]), int(build.wiring.port[switch[number], link[number]])
@@ -112,10 +112,10 @@ def _names(type_: int, code: int) -> tuple[str, str]:
     return str(type_), str(code)
 
 
-def _tables(intact: Intact, dead: NDArray[np.bool_]) -> float:
+def _tables(intact: IntactBuild, dead: NDArray[np.bool_]) -> float:
     """Seconds to compute the tables around dead links."""
     start = process_time()
-    repaired(intact, dead)
+    repair_tables(intact, dead)
     return process_time() - start
 
 

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import shortest_path
 
 from benchmarks.timing import Timing, best, print_timings, q_option, require_order
 from compilers.forwarding.walks import minimal_hops
-from compilers.routing.minimal_routes import minimal
+from compilers.routing.minimal_routes import minimal_tables
 from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Tables
 from compilers.topology.families import FAMILIES
@@ -41,9 +41,9 @@ def table_timings(q: int, peers: bool = True) -> Iterator[Timing]:
     """
     topology = FAMILIES["polarfly"].build({"q": q})
     wiring = wire(topology, generated_inventory(topology, 1), 1)
-    ours = best(lambda: minimal(topology, wiring))
+    ours = best(lambda: minimal_tables(topology, wiring))
     yield Timing("polarfab: minimal routes, all pairs", ours, 1.0)
-    for what, seconds in _others(topology, wiring, minimal(topology, wiring), peers):
+    for what, seconds in _others(topology, wiring, minimal_tables(topology, wiring), peers):
         yield Timing(what, seconds, seconds / ours)
 
 

@@ -121,7 +121,14 @@ def capacity_findings(
     """
     type_keys = _type_keys(wiring, inventory)
     can_be_openflow = np.isin(systems or [""] * len(wiring.names), OPENFLOW_SYSTEMS)
-    yield from _limit_findings(tables, wiring, inventory, ipv6, type_keys, can_be_openflow)
+    yield from _limit_findings(
+        tables,
+        wiring=wiring,
+        inventory=inventory,
+        ipv6=ipv6,
+        type_keys=type_keys,
+        can_be_openflow=can_be_openflow,
+    )
     yield from _capability_findings(tables, wiring, inventory, ipv6, type_keys)
 
 

@@ -27,11 +27,11 @@ from compilers.cabling.panel_plan import require_trunks
 from compilers.capacity import capacity_findings
 from compilers.memory_bound import memory_findings
 from compilers.policy_support import LEAST_POLICY, reduced_policy, render_findings, system_findings
-from compilers.routing.balanced_tables import balanced
+from compilers.routing.balanced_tables import balance_tables
 from compilers.routing.choose import choices, require_searchable
 from compilers.routing.damaged_tables import damaged_tables
 from compilers.routing.marked_spread import require_onward
-from compilers.routing.minimal_routes import minimal
+from compilers.routing.minimal_routes import minimal_tables
 from compilers.spec.allocations import Allocations
 from compilers.spec.balances import balance_named
 from compilers.spec.fabric_file import LoadedFabric, require_one_plane
@@ -230,7 +230,7 @@ def route(installed: InstalledFabric) -> RoutedFabric:
     """
     placed, routing, damage = installed.placed, installed.routing, installed.damage
     topology, wiring = installed.topology, installed.wiring
-    tables = minimal(placed.topology, placed.wiring)  # egress class k is the k-th link
+    tables = minimal_tables(placed.topology, placed.wiring)  # egress class k is the k-th link
     if damage:
         tables, topology = damaged_tables(tables, placed.wiring, damage, topology, wiring)
     forwarding = routing.forwarding(installed.loaded.spec.topology.q, topology.family)
@@ -241,7 +241,7 @@ def route(installed: InstalledFabric) -> RoutedFabric:
             require_onward(wiring, routing.balance)
     tables = choices(tables, topology, wiring, forwarding, not damage, installed.module)
     with installed.loaded.stage():
-        tables, forwarding = balanced(routing.balance, tables, forwarding, topology, wiring)
+        tables, forwarding = balance_tables(routing.balance, tables, forwarding, topology, wiring)
     return RoutedFabric(installed, topology, tables, forwarding)
 
 
@@ -284,11 +284,11 @@ def with_fitted_weights(build: Build, installed: InstalledFabric) -> Build:
     routing, loaded = installed.routing, installed.loaded
     if not routing.demand:
         return build
-    from compilers.demand.fitted_tables import with_demand  # few fabrics have a demand
+    from compilers.demand.fitted_tables import fit_to_demand  # few fabrics have a demand
 
     largest = share_value(routing.largest_share, loaded.spec.topology.q or 0)
     with loaded.stage():
-        return with_demand(build, loaded.demand, float(largest))
+        return fit_to_demand(build, loaded.demand, float(largest))
 
 
 def check_limits(build: Build, loaded: LoadedFabric, inventory: Inventory) -> None:

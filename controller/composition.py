@@ -169,12 +169,12 @@ class Controller:
         overview = Overview(self.state)
         api = Api(
             overview,
-            Metrics(overview, self.counters, self.entrance.tls),
-            self._tokens,
-            self.actions,
-            self.mover,
-            self.watchdog.record_error,
-            hub.sleep,
+            metrics=Metrics(overview, self.counters, self.entrance.tls),
+            tokens=self._tokens,
+            actions=self.actions,
+            mover=self.mover,
+            report_bug=self.watchdog.record_error,
+            pause=hub.sleep,
             slices=self._slices,
         )
         tls = TlsCopies(settings.tls) if settings.tls else None

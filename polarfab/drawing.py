@@ -107,4 +107,8 @@ def chart(
     if show == "load" and pattern in ("", "uniform"):
         MemoryBound.of_build(fabric.build).storing(FLOW_BYTES).require()
     old = before.build if before else None
-    return Picture(draw_chart(fabric.build, show, form, pattern, old, progress))
+    return Picture(
+        draw_chart(
+            fabric.build, show=show, form=form, pattern=pattern, before=old, progress=progress
+        )
+    )

@@ -544,7 +544,14 @@ class Fabric:
         """
         from compilers.targets.rendering.plane_check import check_planes
 
-        return check_planes(self.builds, Path(folder), target, options, progress, accept)
+        return check_planes(
+            self.builds,
+            folder=Path(folder),
+            target=target,
+            options=options,
+            progress=progress,
+            accept=accept,
+        )
 
     def check_messages(self, progress: Progress | None = None) -> tuple[EmittedReport, ...]:
         """Read the messages that a controller sends, and compare them with the tables.

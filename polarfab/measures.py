@@ -56,7 +56,7 @@ def analyse(
         2
     """
     from compilers.evaluation.analysis.analyses import (
-        Options,
+        AnalysisOptions,
         applicable,
         unknown_analysis_problems,
     )
@@ -73,7 +73,7 @@ def analyse(
     if not scheduler:
         MemoryBound.of_topology(topology).require()
     with workers_at(scheduler) as workers:
-        options = Options(runs, seed, clusters, workers)
+        options = AnalysisOptions(runs, seed, clusters, workers)
         return {name: analyse_topology(topology, name, options, progress) for name in names}
 
 
@@ -119,7 +119,14 @@ def throughput(
             bound = bound.storing(FLOW_BYTES)
         bound.require()
     with workers_at(scheduler, zip(fabric.builds, fabric.folders)) as workers:  # noqa: B905
-        return saturations(fabric.build, patterns, hosts, seed, progress, workers)
+        return saturations(
+            fabric.build,
+            patterns=patterns,
+            hosts=hosts,
+            seed=seed,
+            progress=progress,
+            workers=workers,
+        )
 
 
 def guarantee(
@@ -188,7 +195,9 @@ def guarantees_after(
     from compilers.tables.build import Build
 
     build = fabric if isinstance(fabric, Build) else fabric.build
-    return failure_guarantees(build, kind, hosts, progress, sample, seed)
+    return failure_guarantees(
+        build, kind=kind, hosts_per_node=hosts, progress=progress, sample=sample, seed=seed
+    )
 
 
 def tradeoff(

@@ -99,6 +99,11 @@ def rehearse(
 
     with fabric.usable(unverified) as old, new.usable(unverified) as target:
         loaded = move_scenario(
-            str(old.folder), str(target.folder), engine, framework, interval, pairs
+            str(old.folder),
+            new=str(target.folder),
+            engine=engine,
+            framework=framework,
+            interval=interval,
+            pairs=pairs,
         )
         return Emulation(loaded, unverified=unverified).run()

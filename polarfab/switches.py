@@ -179,7 +179,15 @@ def push(
             with _with_folder_in_problems(old):
                 PlaneRendering((old_build,), target, None, options).into(old_rendered)
             before = RenderedBuild(old_build, old_rendered)
-        device_push = DevicePush(build, target, options or {}, rendered, settings, progress, before)
+        device_push = DevicePush(
+            build,
+            target=target,
+            options=options or {},
+            rendered=rendered,
+            settings=settings,
+            progress=progress,
+            old=before,
+        )
         return device_push.run(nodes)
 
 

@@ -17,7 +17,7 @@ Link = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Adopted:
+class AdoptedCabling:
     """Entries of the inventory for the cables that exist, as plain data."""
 
     vertex: dict[str, int]
@@ -32,7 +32,7 @@ class Adopted:
     many for a link."""
 
 
-def adopted(audit: WiringAudit, sockets: SocketNumbers) -> Adopted:
+def adopted(audit: WiringAudit, sockets: SocketNumbers) -> AdoptedCabling:
     """The entries of the inventory for the cables that exist.
 
     Links survive where plugs are exchanged at one node, or nodes are exchanged. Cables between
@@ -51,7 +51,7 @@ def adopted(audit: WiringAudit, sockets: SocketNumbers) -> Adopted:
     cables_of_link = _cables_of_links(existing, planned, sockets)
     useful = {cable for cables in cables_of_link.values() for cable in cables}
     links = {_link(cable, sockets) for cable in planned}
-    return Adopted(
+    return AdoptedCabling(
         vertex=vertex_of_moved,
         cables=tuple(_cable_entry(cable, sockets, names) for cable in sorted(useful)),
         dead_links=tuple(

@@ -1,7 +1,7 @@
 """The fewest moves of plugs that turn the cables that exist into the planned ones.
 
-`wiring_audit` calls `components` and prints the `Move`s. A *socket* is the place of one cable in a
-port (`socket_numbers`). Cables are pairs of sockets, so the planned cables are a matching of
+`wiring_audit` calls `components` and prints the `CableMove`s. A *socket* is the place of one cable
+in a port (`socket_numbers`). Cables are pairs of sockets, so the planned cables are a matching of
 sockets, and the existing ones are another. The symmetric difference of two matchings consists of
 cycles and paths in which the edges of both, here planned and existing cables, alternate.
 
@@ -21,7 +21,7 @@ from compilers.audit.socket_numbers import CableSet, SocketNumbers, far_ends
 
 
 @dataclass(frozen=True, slots=True)
-class Move:
+class CableMove:
     """One step of the repair, at two sockets."""
 
     kind: Literal["swap", "move", "add", "remove"]
@@ -50,7 +50,7 @@ class Move:
 
 
 @dataclass(frozen=True, slots=True)
-class Component:
+class MoveComponent:
     """A path or a cycle in which planned and existing cables alternate."""
 
     sockets: tuple[int, ...]
@@ -60,7 +60,7 @@ class Component:
     is_cycle: bool
     """Whether an existing cable joins the last socket to the first."""
 
-    def moves(self, node: Callable[[int], int]) -> Iterator[Move]:
+    def moves(self, node: Callable[[int], int]) -> Iterator[CableMove]:
         """The fewest moves, each at a single node if possible.
 
         Args:
@@ -76,13 +76,13 @@ class Component:
         return len(self.sockets) // 2 - (1 if self.is_cycle else 0)
 
 
-def components(planned: CableSet, existing: CableSet) -> list[Component]:
+def components(planned: CableSet, existing: CableSet) -> list[MoveComponent]:
     """The cycles and paths of planned and existing cables, ordered by their smallest socket."""
     planned_far, existing_far = far_ends(planned - existing), far_ends(existing - planned)
     ends_of_paths = sorted(set(planned_far) ^ set(existing_far))
     inner_sockets = sorted(set(planned_far) & set(existing_far))
     walked: set[int] = set()
-    result: list[Component] = []
+    result: list[MoveComponent] = []
     # Once all paths are walked from their ends, only sockets on cycles are left.
     for socket in (*ends_of_paths, *inner_sockets):
         if socket not in walked:
@@ -92,7 +92,7 @@ def components(planned: CableSet, existing: CableSet) -> list[Component]:
     return sorted(result, key=lambda component: min(component.sockets))
 
 
-def _walk(start: int, planned_far: dict[int, int], existing_far: dict[int, int]) -> Component:
+def _walk(start: int, planned_far: dict[int, int], existing_far: dict[int, int]) -> MoveComponent:
     """The component of a socket, which is the end of a path or on a cycle.
 
     Args:
@@ -106,12 +106,12 @@ def _walk(start: int, planned_far: dict[int, int], existing_far: dict[int, int])
         far_end = planned_far if follows_plan else existing_far
         socket = far_end.get(sockets[-1])
         if socket is None or socket == start:
-            return Component(tuple(sockets), begins_planned, is_cycle=socket == start)
+            return MoveComponent(tuple(sockets), begins_planned, is_cycle=socket == start)
         sockets.append(socket)
         follows_plan = not follows_plan
 
 
-def _swaps(sockets: list[int], node: Callable[[int], int]) -> Iterator[Move]:
+def _swaps(sockets: list[int], node: Callable[[int], int]) -> Iterator[CableMove]:
     """Exchanges of plugs that split a cycle until every part is one planned cable.
 
     Of the sockets s0, s1, … of a cycle, the plan joins s0 - s1, s2 - s3 and so on, and existing
@@ -124,10 +124,10 @@ def _swaps(sockets: list[int], node: Callable[[int], int]) -> Iterator[Move]:
         indices = _indices_at_one_node(sockets, node)
         if indices is None:
             # One socket exchanges its plug with every other socket that has an odd index.
-            yield from (Move("swap", sockets[1], socket) for socket in sockets[3::2])
+            yield from (CableMove("swap", sockets[1], socket) for socket in sockets[3::2])
             continue
         i, j = indices
-        yield Move("swap", sockets[i], sockets[j])
+        yield CableMove("swap", sockets[i], sockets[j])
         # The cycle is cut at the two existing cables. Those of sockets with odd indices are behind
         # them, those of sockets with even indices before them.
         if i % 2 == 0:
@@ -145,7 +145,7 @@ def _indices_at_one_node(sockets: list[int], node: Callable[[int], int]) -> tupl
     return None
 
 
-def _moves_along(sockets: list[int], begins_planned: bool) -> Iterator[Move]:
+def _moves_along(sockets: list[int], begins_planned: bool) -> Iterator[CableMove]:
     """Moves that turn the existing cables of a path into the planned ones.
 
     They begin at an end that a planned cable should have and that is empty: the plug of the next
@@ -159,10 +159,10 @@ def _moves_along(sockets: list[int], begins_planned: bool) -> Iterator[Move]:
     if not begins_planned and len(sockets) % 2 == 1:  # it ends with a planned cable
         sockets, begins_planned = sockets[::-1], True
     if not begins_planned:
-        yield Move("remove", sockets[0], sockets[1])
+        yield CableMove("remove", sockets[0], sockets[1])
         sockets = sockets[1:]
     while len(sockets) > 2:
-        yield Move("move", sockets[2], sockets[0])
+        yield CableMove("move", sockets[2], sockets[0])
         sockets = sockets[2:]  # the path without the cable that is now as planned
     if len(sockets) == 2:
-        yield Move("add", sockets[0], sockets[1])
+        yield CableMove("add", sockets[0], sockets[1])

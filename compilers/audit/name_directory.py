@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 
 from compilers.audit.socket_numbers import Cable, CableSet, SocketNumbers
-from compilers.readers.devices.neighbour_facts import End, Facts
+from compilers.readers.devices.neighbour_facts import NamedEnd, NeighbourFacts
 from compilers.targets.system_names import SystemNames
 from compilers.wiring.hardware import Hardware
 from compilers.wiring.wiring import Wiring
@@ -79,7 +79,7 @@ class NameDirectory:
             by_type.append(local_of_name)
         return by_type
 
-    def choose_systems(self, facts: Facts, planned: CableSet) -> None:
+    def choose_systems(self, facts: NeighbourFacts, planned: CableSet) -> None:
         """Find the system of every node, by the rules of `resolve.resolve`."""
         for nodes, form in facts.forms:
             vertex = self.vertex(nodes)
@@ -103,7 +103,7 @@ class NameDirectory:
             planned_cables, key=planned_cables.__getitem__, default=THE_BUILD
         )
 
-    def learn(self, near: End) -> None:
+    def learn(self, near: NamedEnd) -> None:
         """Note the SNMP number of a port, where the node's own table has it beside the name."""
         numbers = [text.lower() for text in near.ports[1:] if NO_NAME.fullmatch(text)]
         if not numbers or (vertex := self.vertex(near.nodes)) is None:
@@ -111,14 +111,14 @@ class NameDirectory:
         if (local := self._local_number(vertex, near)) is not None:
             self._by_number.setdefault(vertex, {}).update(dict.fromkeys(numbers, local))
 
-    def _cable(self, near: End, far: End) -> Cable | None:
+    def _cable(self, near: NamedEnd, far: NamedEnd) -> Cable | None:
         """The cable between two ends; None: the names of an end mean no socket."""
         near_socket, far_socket = self._socket_of_end(near), self._socket_of_end(far)
         if near_socket is None or far_socket is None:
             return None
         return min(near_socket, far_socket), max(near_socket, far_socket)
 
-    def _socket_of_end(self, end: End) -> int | None:
+    def _socket_of_end(self, end: NamedEnd) -> int | None:
         """The socket of an end; None: its names mean none."""
         vertex = self.vertex(end.nodes)
         return None if vertex is None else self.socket(vertex, end)
@@ -131,12 +131,12 @@ class NameDirectory:
                     return self._vertex_of_name[name]
         return None
 
-    def socket(self, vertex: int, end: End) -> int | None:
+    def socket(self, vertex: int, end: NamedEnd) -> int | None:
         """The socket of a vertex that the names of an end mean; None if they mean none."""
         local = self._local_number(vertex, end)
         return None if local is None else self._sockets.at(vertex, local)
 
-    def _local_number(self, vertex: int, end: End) -> int | None:
+    def _local_number(self, vertex: int, end: NamedEnd) -> int | None:
         """The local number of `socket`.
 
         Rendered descriptions come first, as each belongs to one port only.

@@ -19,7 +19,13 @@ from compilers.readers.devices.device_files import (
     without_prompts,
 )
 from compilers.readers.devices.json_outputs import json_outputs, unwrapped
-from compilers.readers.devices.neighbour_facts import Facts, NeighbourForm, Seen, Source, as_mapping
+from compilers.readers.devices.neighbour_facts import (
+    NeighbourFacts,
+    NeighbourForm,
+    NeighbourSighting,
+    NeighbourTable,
+    as_mapping,
+)
 from compilers.targets.target_lookup import installed_systems
 from inventory.problems import InputError, Problem, few, file_name, shown
 
@@ -34,7 +40,7 @@ def neighbour_forms() -> Mapping[str, NeighbourForm]:
     return {form.name: form for form in (*printed, neighbour_table.FORM)}
 
 
-def read_facts(paths: Iterable[Path], form: str | None = None) -> Facts:
+def read_facts(paths: Iterable[Path], form: str | None = None) -> NeighbourFacts:
     """Read files of neighbour tables.
 
     Where a table is of one node, the name of the file without its last suffix names the node, or
@@ -47,7 +53,7 @@ def read_facts(paths: Iterable[Path], form: str | None = None) -> Facts:
     Raises:
         InputError: files cannot be read, or are of no known form; all of them at once.
     """
-    seen: list[Seen] = []
+    seen: list[NeighbourSighting] = []
     reporters: set[tuple[str, ...]] = set()
     form_names: dict[tuple[str, ...], str] = {}
     problems: list[Problem] = []
@@ -69,15 +75,15 @@ def read_facts(paths: Iterable[Path], form: str | None = None) -> Facts:
             problems += error.problems
     if problems:
         raise InputError(few(problems))
-    return Facts(tuple(seen), frozenset(reporters), tuple(form_names.items()))
+    return NeighbourFacts(tuple(seen), frozenset(reporters), tuple(form_names.items()))
 
 
-def _in_folders(fact: Seen, folders: tuple[str, ...]) -> Seen:
+def _in_folders(fact: NeighbourSighting, folders: tuple[str, ...]) -> NeighbourSighting:
     """A neighbour, with the folders of the file among the names of the node that sees it."""
     return fact._replace(near=fact.near._replace(nodes=(*fact.near.nodes, *folders)))
 
 
-def _tables_in(path: Path, requested: NeighbourForm | None) -> list[Source]:
+def _tables_in(path: Path, requested: NeighbourForm | None) -> list[NeighbourTable]:
     """The tables in a file: one, or several in JSON by the names of their nodes.
 
     Args:
@@ -86,11 +92,11 @@ def _tables_in(path: Path, requested: NeighbourForm | None) -> list[Source]:
     """
     file = file_name(path)
     text = device_text(path)
-    whole_file = Source(file, text, path.stem, _json(text, file))
+    whole_file = NeighbourTable(file, text, path.stem, _json(text, file))
     data_of_node = as_mapping(whole_file.data)
     # Tables of some forms are JSON objects themselves, whose keys name no nodes.
     if data_of_node and not _form_of(whole_file, requested):
-        tables = [Source(file, "", str(node), data) for node, data in data_of_node.items()]
+        tables = [NeighbourTable(file, "", str(node), data) for node, data in data_of_node.items()]
         if all(_form_of(table, requested) for table in tables):
             return tables
     return [whole_file]
@@ -113,7 +119,7 @@ def _json(text: str, file: str) -> object:
     return unwrapped(outputs[0]) if outputs else {}
 
 
-def _form_of(table: Source, requested: NeighbourForm | None = None) -> NeighbourForm | None:
+def _form_of(table: NeighbourTable, requested: NeighbourForm | None = None) -> NeighbourForm | None:
     """The form that a table fits; None: it fits none.
 
     Args:
@@ -124,7 +130,7 @@ def _form_of(table: Source, requested: NeighbourForm | None = None) -> Neighbour
     return next((form for form in forms if form.fits(table)), None)
 
 
-def _require_form(table: Source, requested: NeighbourForm | None) -> NeighbourForm:
+def _require_form(table: NeighbourTable, requested: NeighbourForm | None) -> NeighbourForm:
     """The form of a table.
 
     Raises:
@@ -145,7 +151,7 @@ def _require_form(table: Source, requested: NeighbourForm | None) -> NeighbourFo
     raise table.wrong(required, _beginning_in_words(table))
 
 
-def _beginning_in_words(table: Source) -> str:
+def _beginning_in_words(table: NeighbourTable) -> str:
     """The beginning of a table of no known form: keys of JSON, an error of a device, or a line."""
     if isinstance(table.data, dict) and table.data:
         return f"JSON with {', '.join(map(shown, [*table.data][:MOST_KEYS]))}"

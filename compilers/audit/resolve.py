@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 from compilers.audit.name_directory import NO_NAME, NameDirectory
 from compilers.audit.socket_numbers import CableSet, SocketNumbers, far_ends
-from compilers.readers.devices.neighbour_facts import UNNAMED_PORT, End, Facts
+from compilers.readers.devices.neighbour_facts import UNNAMED_PORT, NamedEnd, NeighbourFacts
 from compilers.targets.system_names import SystemNames
 from compilers.wiring.hardware import Hardware
 from compilers.wiring.wiring import Wiring
@@ -44,7 +44,7 @@ class OtherPort(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Wired:
+class ObservedCables:
     """The cables that neighbour tables show."""
 
     cables: CableSet
@@ -67,12 +67,12 @@ class Wired:
 
 
 def resolve(
-    facts: Facts,
+    facts: NeighbourFacts,
     wiring: Wiring,
     hardware: Hardware | None = None,
     systems: Mapping[str, Sequence[SystemNames]] = MappingProxyType({}),
     system_of_node: Sequence[str] = (),
-) -> Wired:
+) -> ObservedCables:
     """The cables that neighbour tables show.
 
     Names match in any case, with or without a domain. Nodes match by management address, serial
@@ -106,7 +106,7 @@ def resolve(
     # Reporters that are not in the plan, such as routers outside the fabric, have no vertex.
     reporters = {v for nodes in facts.reporters if (v := directory.vertex(nodes)) is not None}
     cables, contested = likeliest(sightings.seen, planned)
-    return Wired(
+    return ObservedCables(
         cables=cables,
         reporters=frozenset(reporters),
         contested=contested,
@@ -147,11 +147,11 @@ class _Sightings:
         self.seen: dict[Sighting, None] = {}
         """The neighbours both of whose ends are known."""
         self.strangers: dict[tuple[int, str], None] = {}
-        """See `Wired.strangers`."""
+        """See `ObservedCables.strangers`."""
         self.unknown_ports: dict[tuple[str, str], None] = {}
-        """See `Wired.unknown_ports`."""
+        """See `ObservedCables.unknown_ports`."""
         self.other_ports: dict[OtherPort, None] = {}
-        """See `Wired.other_ports`."""
+        """See `ObservedCables.other_ports`."""
         self.seeing: set[int] = set()
         """The vertices that see a neighbour."""
         self.half_seen: dict[tuple[int, int], dict[int, str]] = {}
@@ -162,7 +162,7 @@ class _Sightings:
         self._unclear_nodes: set[tuple[int, int]] = set()
         """Pairs of vertices with such a port between them, the smaller first."""
 
-    def add(self, near: End, far: End) -> None:
+    def add(self, near: NamedEnd, far: NamedEnd) -> None:
         """Add a neighbour that a node sees at a port."""
         near_vertex, far_vertex = (
             self.directory.vertex(near.nodes),
@@ -179,7 +179,7 @@ class _Sightings:
         elif near_socket not in self.host_sockets:
             self.strangers[near_socket, far.nodes[0]] = None
 
-    def _add_between_nodes(self, near_socket: int, far_vertex: int, far: End) -> None:
+    def _add_between_nodes(self, near_socket: int, far_vertex: int, far: NamedEnd) -> None:
         """Add a neighbour that is in the plan, at a port that is in the plan."""
         near_vertex = self.sockets.vertex(near_socket)
         far_socket = self.directory.socket(far_vertex, far)
@@ -199,7 +199,7 @@ class _Sightings:
             self._add_unknown(far_vertex, far.ports[0], near_socket, near_vertex)
 
     def _add_at_unknown_port(
-        self, near_vertex: int, near: End, far_vertex: int | None, far: End
+        self, near_vertex: int, near: NamedEnd, far_vertex: int | None, far: NamedEnd
     ) -> None:
         """Add a neighbour at a port that the node's type does not have.
 
@@ -301,13 +301,13 @@ class _Sightings:
         )
 
 
-def _is_unnamed(end: End) -> bool:
+def _is_unnamed(end: NamedEnd) -> bool:
     """Whether a table does not name the port of an end, or has a number in place of the name."""
     has_number = any(map(NO_NAME.fullmatch, end.ports)) and not _is_management(end)
     return end.ports == (UNNAMED_PORT,) or has_number
 
 
-def _is_management(end: End) -> bool:
+def _is_management(end: NamedEnd) -> bool:
     """Whether a port is one for management, by its name."""
     return any(map(MANAGEMENT.fullmatch, end.ports))
 

@@ -16,8 +16,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from compilers.audit.cable_moves import Move, components
-from compilers.audit.resolve import Wired
+from compilers.audit.cable_moves import CableMove, components
+from compilers.audit.resolve import ObservedCables
 from compilers.audit.socket_numbers import CableSet, SocketNumbers, far_ends
 from compilers.wiring.node_type_facts import NodeTypeFacts
 from compilers.wiring.wiring import Wiring
@@ -50,12 +50,12 @@ class WiringAudit:
     """Vertices whose tables were not read, and that no neighbour sees."""
     unseen: CableSet
     """Planned cables of which tables say nothing, or not enough."""
-    moves: tuple[Move, ...]
+    moves: tuple[CableMove, ...]
     """The fewest moves that restore the plan."""
     planned_for_strangers: Mapping[int, int]
     """By each socket that sees a stranger (a device outside the plan), the socket to which its
     cable should lead."""
-    wired: Wired
+    wired: ObservedCables
     """The cables that neighbour tables show."""
 
     @property
@@ -65,7 +65,9 @@ class WiringAudit:
         return as_planned and not self.wired.unknown_ports
 
 
-def check(wiring: Wiring, wired: Wired, types: tuple[NodeTypeFacts, ...] = ()) -> WiringAudit:
+def check(
+    wiring: Wiring, wired: ObservedCables, types: tuple[NodeTypeFacts, ...] = ()
+) -> WiringAudit:
     """Compare the existing cables with the plan.
 
     A planned cable is checked if the table of one of its nodes was read: that node sees it, or it
@@ -111,13 +113,13 @@ def check(wiring: Wiring, wired: Wired, types: tuple[NodeTypeFacts, ...] = ()) -
     )
 
 
-def _known_vertices(wired: Wired, width: int) -> set[int]:
+def _known_vertices(wired: ObservedCables, width: int) -> set[int]:
     """The vertices whose tables were read, and those that a neighbour sees."""
     seen = {socket // width for cable in wired.cables for socket in cable}
     return seen | wired.reporters
 
 
-def _checked_cables(planned: CableSet, wired: Wired, width: int) -> CableSet:
+def _checked_cables(planned: CableSet, wired: ObservedCables, width: int) -> CableSet:
     """The planned cables of which the tables say whether they exist.
 
     A node whose table was read, and has no neighbour at a socket, shows that nothing is there. A
@@ -139,7 +141,7 @@ def _checked_cables(planned: CableSet, wired: Wired, width: int) -> CableSet:
 
 
 def swapped_cycles(
-    checked: CableSet, wired: Wired, width: int, node_type: Sequence[int]
+    checked: CableSet, wired: ObservedCables, width: int, node_type: Sequence[int]
 ) -> tuple[Cycle, ...]:
     """The cycles of swapped nodes.
 
@@ -207,7 +209,7 @@ def _closed_cycles(places: dict[int, int], node_type: Sequence[int]) -> list[Cyc
     return sorted(cycles)
 
 
-def renumber_swapped(wired: Wired, swapped: Sequence[Cycle], width: int) -> Wired:
+def renumber_swapped(wired: ObservedCables, swapped: Sequence[Cycle], width: int) -> ObservedCables:
     """The existing cables, with every node numbered by the place that it is in."""
     # Each vertex of a cycle is in the place of the next.
     place = {x: y for cycle in swapped for x, y in zip(cycle, cycle[1:] + cycle[:1], strict=True)}

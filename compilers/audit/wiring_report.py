@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from compilers.audit.adopted_cables import Adopted, adopted
+from compilers.audit.adopted_cables import AdoptedCabling, adopted
 from compilers.audit.merged_planes import merge_planes
 from compilers.audit.neighbour_file import read_facts
 from compilers.audit.resolve import resolve
@@ -175,7 +175,7 @@ class WiringReport:
         trunk_of_end = np.repeat(panels.shuffle.trunk, 2).tolist()
         return dict(zip(socket.ravel().tolist(), trunk_of_end, strict=True))
 
-    def adopted(self) -> Adopted:
+    def adopted(self) -> AdoptedCabling:
         """The cables that exist, as entries of the inventory."""
         return adopted(self.audit, self.sockets)
 

@@ -25,7 +25,7 @@ CabledPlane = tuple[Wiring, Cables]
 
 
 @dataclass(frozen=True, slots=True)
-class Item:
+class BillItem:
     """One line of the bill."""
 
     kind: str
@@ -39,13 +39,13 @@ class Item:
     """How many are needed."""
 
 
-def bill(*planes: CabledPlane) -> list[Item]:
+def bill(*planes: CabledPlane) -> list[BillItem]:
     """The items to buy for the links between nodes, kind by kind.
 
     If the cabling has `fibre_cores`, the cables of a bundle are multi-core fibres with so many
     cores, as long as the longest cable of the bundle. Otherwise every cable is bought by itself.
     """
-    items: list[Item] = []
+    items: list[BillItem] = []
     for wiring, cables in planes:
         items += _nodes(wiring, cables)
     items += _racks(planes)
@@ -55,11 +55,13 @@ def bill(*planes: CabledPlane) -> list[Item]:
     for item in items:
         key = (item.kind, item.name, item.detail)
         total[key] = total.get(key, 0) + item.quantity
-    summed = [Item(kind, name, detail, total[kind, name, detail]) for kind, name, detail in total]
+    summed = [
+        BillItem(kind, name, detail, total[kind, name, detail]) for kind, name, detail in total
+    ]
     return sorted(summed, key=lambda item: ITEM_KINDS.index(item.kind))
 
 
-def _cabling_items(wiring: Wiring, cables: Cables) -> Iterator[Item]:
+def _cabling_items(wiring: Wiring, cables: Cables) -> Iterator[BillItem]:
     """Yield the cables, fibres and connectors of a plane."""
     is_bought_alone = np.asarray(cables.bundle < 0)
     if not _has_fibres(cables):
@@ -74,17 +76,17 @@ def _has_fibres(cables: Cables) -> bool:
     return cables.hardware.cabling["fibre_cores"] is not None
 
 
-def _nodes(wiring: Wiring, cables: Cables) -> Iterator[Item]:
+def _nodes(wiring: Wiring, cables: Cables) -> Iterator[BillItem]:
     """Yield the nodes that have a cable, by type."""
     has_links = (wiring.far >= 0).any(axis=1)
     count = np.bincount(wiring.node_type[has_links], minlength=len(wiring.type_names)).tolist()
     for facts, quantity in zip(cables.hardware.types, count, strict=True):
         if quantity:
             detail = " ".join(filter(None, (facts.manufacturer, facts.model, facts.part_number)))
-            yield Item("node", facts.name, detail, quantity)
+            yield BillItem("node", facts.name, detail, quantity)
 
 
-def _racks(planes: Iterable[CabledPlane]) -> Iterator[Item]:
+def _racks(planes: Iterable[CabledPlane]) -> Iterator[BillItem]:
     """Yield the racks that hold nodes, by height; racks that planes share count once."""
     height: dict[str, int] = {}
     for wiring, cables in planes:
@@ -92,10 +94,10 @@ def _racks(planes: Iterable[CabledPlane]) -> Iterator[Item]:
         for r in np.unique(hardware.rack[(wiring.far >= 0).any(axis=1)]).tolist():
             height[hardware.rack_names[r]] = int(hardware.rack_units[r])
     for units, quantity in sorted(Counter(height.values()).items()):
-        yield Item("rack", f"rack {units}U", "", quantity)
+        yield BillItem("rack", f"rack {units}U", "", quantity)
 
 
-def _cables(cables: Cables, is_bought_alone: NDArray[np.bool_]) -> Iterator[Item]:
+def _cables(cables: Cables, is_bought_alone: NDArray[np.bool_]) -> Iterator[BillItem]:
     """Yield the cables that are bought by themselves, by type and length.
 
     Args:
@@ -106,10 +108,10 @@ def _cables(cables: Cables, is_bought_alone: NDArray[np.bool_]) -> Iterator[Item
         is_counted = is_bought_alone & (cables.kind == number)
         lengths, counts = np.unique(cables.length[is_counted], return_counts=True)
         for length, quantity in zip(lengths.tolist(), counts.tolist(), strict=True):
-            yield Item("cable", kind["name"], f"{kind['media']}, {length:g} m", quantity)
+            yield BillItem("cable", kind["name"], f"{kind['media']}, {length:g} m", quantity)
 
 
-def _fibres(wiring: Wiring, cables: Cables) -> Iterator[Item]:
+def _fibres(wiring: Wiring, cables: Cables) -> Iterator[BillItem]:
     """Yield the multi-core fibres of the bundles, by length."""
     if not _has_fibres(cables) or not len(cables.bundles.cables):
         return
@@ -124,10 +126,10 @@ def _fibres(wiring: Wiring, cables: Cables) -> Iterator[Item]:
     fibres_of_bundle = -(-cores_of_bundle // cabling["fibre_cores"])  # rounded up
     for metres in np.unique(longest_of_bundle).tolist():
         quantity = int(fibres_of_bundle[longest_of_bundle == metres].sum())
-        yield Item("fibre", f"{cabling['fibre_cores']} cores", f"{metres:g} m", quantity)
+        yield BillItem("fibre", f"{cabling['fibre_cores']} cores", f"{metres:g} m", quantity)
 
 
-def _connectors(wiring: Wiring, cables: Cables) -> Iterator[Item]:
+def _connectors(wiring: Wiring, cables: Cables) -> Iterator[BillItem]:
     """Yield the ends of links by connector and speed.
 
     The ends of a cable that has plugs need no transceiver, so they are items of their own.
@@ -150,4 +152,4 @@ def _connectors(wiring: Wiring, cables: Cables) -> Iterator[Item]:
         key = name, "plugs of cables" if plugs else "link ends"
         total[key] = total.get(key, 0) + quantity
     for (name, detail), quantity in sorted(total.items()):
-        yield Item("connector", name, detail, quantity)
+        yield BillItem("connector", name, detail, quantity)

@@ -14,7 +14,7 @@ from itertools import groupby, islice
 from operator import itemgetter
 from typing import Any
 
-from compilers.cabling.bill import Item
+from compilers.cabling.bill import BillItem
 from compilers.cabling.schedule_columns import CABLE_COLUMNS, Row
 
 ROWS_AT_ONCE = 2_000
@@ -119,9 +119,9 @@ def _end_in_words(row: Mapping[str, Any], end: str) -> str:
     return f"{rack} U{unit} {node} {port}"
 
 
-def as_bill(items: Iterable[Item]) -> Iterator[str]:
+def as_bill(items: Iterable[BillItem]) -> Iterator[str]:
     """CSV of a bill of materials, a line for each item."""
-    names = [field.name for field in fields(Item)]
+    names = [field.name for field in fields(BillItem)]
     return as_table(names, (astuple(item) for item in items))
 
 

@@ -14,7 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.cabling.cable_plan import Cables, cables_of
-from compilers.spec.allocations import BUNDLE, CABLE, SIZES, Allocations, Numbers, assign_numbers
+from compilers.spec.allocations import (
+    BUNDLE,
+    CABLE,
+    SIZES,
+    AllocatedNumbers,
+    Allocations,
+    assign_numbers,
+)
 from compilers.wiring.hardware import Hardware
 from compilers.wiring.link_numbers import link_key
 from compilers.wiring.wiring import Wiring
@@ -49,7 +56,7 @@ def with_numbers_of_whole(hardware: Hardware, whole: Wiring, damaged: Wiring) ->
 
 def with_labels(
     hardware: Hardware, wiring: Wiring, before: Allocations
-) -> tuple[Hardware, dict[str, Numbers]]:
+) -> tuple[Hardware, dict[str, AllocatedNumbers]]:
     """The hardware of a whole fabric with the numbers on labels, and these numbers by kind.
 
     Cables and bundles keep the numbers that they had. Where links run through panels, ribbons
@@ -72,9 +79,9 @@ def with_labels(
             order = _order_of_new_cables(cables) if kind == CABLE else range(len(keys))
             keys_in_order = (keys[index] for index in order)
             numbers = assign_numbers(numbers_before, keys_in_order, SIZES[kind], first=1)
-            labels[kind] = Numbers({key: numbers.used[key] for key in keys}, numbers.freed)
+            labels[kind] = AllocatedNumbers({key: numbers.used[key] for key in keys}, numbers.freed)
         else:
-            labels[kind] = Numbers({key: n for n, key in enumerate(keys, 1)})
+            labels[kind] = AllocatedNumbers({key: n for n, key in enumerate(keys, 1)})
     cable_number, bundle_number = (
         np.array(list(labels[kind].used.values()), np.int64) for kind in (CABLE, BUNDLE)
     )

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from compilers.cabling import cable_formats as formats
-from compilers.cabling.bill import Item, bill
+from compilers.cabling.bill import BillItem, bill
 from compilers.cabling.cable_plan import CabledFabric, Cables, cables_of, hardware_of
 from compilers.cabling.cords import CORD_COLUMNS, Cord, bill_items, cords, labels_of_cords
 from compilers.cabling.host_cables import as_host_csv
@@ -29,7 +29,7 @@ from compilers.cabling.panel_plan import (
     panel_summary,
     require_whole,
 )
-from compilers.cabling.schedule_columns import Row, Rows
+from compilers.cabling.schedule_columns import Row, ScheduleRows
 from compilers.tables.build import Build
 from inventory.problems import InputError, did_you_mean
 
@@ -44,7 +44,7 @@ class PlaneCables(NamedTuple):
 
     build: Build | CabledFabric
     """The plane, with or without tables."""
-    rows: Rows
+    rows: ScheduleRows
     """Its selected cables."""
 
 
@@ -114,7 +114,7 @@ class CableSchedule:
         """Whether the fabric has a bill: with panels, only if no link is missing."""
         return not any(lacks_links(rows.cables.hardware) for _, rows in self.planes)
 
-    def bill(self) -> list[Item]:
+    def bill(self) -> list[BillItem]:
         """The bill of materials. With panels, ribbons and trunks take the place of cables.
 
         Raises:
@@ -217,9 +217,9 @@ class CableSchedule:
         yield "\n  ]\n}\n"
 
 
-def _rows(build: Build | CabledFabric) -> Rows:
+def _rows(build: Build | CabledFabric) -> ScheduleRows:
     """All cables of a plane."""
-    return Rows.of(build.wiring, cables_of(build.wiring, hardware_of(build)))
+    return ScheduleRows.of(build.wiring, cables_of(build.wiring, hardware_of(build)))
 
 
 def _planes_of_rack(planes: Sequence[PlaneCables], name: str) -> tuple[PlaneCables, ...]:
@@ -240,7 +240,7 @@ def _planes_of_rack(planes: Sequence[PlaneCables], name: str) -> tuple[PlaneCabl
     )
 
 
-def _summary(build: Build | CabledFabric, rows: Rows) -> dict[str, Any]:
+def _summary(build: Build | CabledFabric, rows: ScheduleRows) -> dict[str, Any]:
     """The counts of a plane, and the identity of its build if it has tables."""
     cables = rows.cables
     sizes, count = np.unique(cables.bundles.cables, return_counts=True)

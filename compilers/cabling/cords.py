@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.cabling.bill import Item
+from compilers.cabling.bill import BillItem
 from compilers.cabling.cable_stock import distance, first_long_enough
 from compilers.cabling.connectors import Numbers
 from compilers.cabling.panel_plan import PanelPlan, plug_name
@@ -145,7 +145,7 @@ def labels_of_cords(rows: Iterable[Cord]) -> Iterator[dict[str, Any]]:
             }
 
 
-def bill_items(plan: PanelPlan) -> Iterator[Item]:
+def bill_items(plan: PanelPlan) -> Iterator[BillItem]:
     """Yield the lines of the bill: cassettes by type, ribbons and trunks by length.
 
     A ribbon with more links than a trunk holds is bought as several.
@@ -156,14 +156,14 @@ def bill_items(plan: PanelPlan) -> Iterator[Item]:
         trunks_behind = {word.split(".")[0] for word in lanes if word.startswith("T")}
         count = "1 trunk" if len(trunks_behind) == 1 else f"{len(trunks_behind)} trunks"
         detail = f"{len(fronts)} ports in front, {count} behind"
-        yield Item("cassette", name, detail, int((plan.shuffle.cassette_type == number).sum()))
+        yield BillItem("cassette", name, detail, int((plan.shuffle.cassette_type == number).sum()))
     total = Counter[tuple[str, str, str]]()
     for cord in cords(plan):
         name = cord.type if plan.trunk_name == SINGLE else plan.trunk_name
         detail = f"{cord.turned} {cord.length_m:g} m".strip()
         total[cord.kind, name, detail] += -(-cord.links // plan.room)  # rounded up
     for (kind, name, detail), quantity in sorted(total.items()):
-        yield Item(kind, name, detail, quantity)
+        yield BillItem(kind, name, detail, quantity)
 
 
 class _RibbonHalves(NamedTuple):

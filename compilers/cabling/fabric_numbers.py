@@ -21,8 +21,8 @@ from compilers.spec.allocations import (
     POOL,
     SIZES,
     VERTEX,
+    AllocatedNumbers,
     Allocations,
-    Numbers,
     assign_numbers,
 )
 from compilers.wiring.addressing import Addressing
@@ -92,7 +92,7 @@ def allocate(fabric: WholeFabric, before: Allocations) -> tuple[Hardware | None,
     if hardware is None and not links_before:
         return None, Allocations(_as_numbers_unless_default(fabric, as_number))
     types_in_use = sorted(set(wiring.node_type.tolist()))
-    by_ports = Numbers(numbers_by_key(wiring, default_numbers(wiring, types_in_use)))
+    by_ports = AllocatedNumbers(numbers_by_key(wiring, default_numbers(wiring, types_in_use)))
     links = by_ports
     if links_before:
         links = assign_numbers(links_before, by_ports.used, fabric.links)
@@ -107,24 +107,32 @@ def allocate(fabric: WholeFabric, before: Allocations) -> tuple[Hardware | None,
         **labels,
         HOST: _host_numbers(fabric.hosts, before.of(HOST)),
         **({ASN: as_number} if as_number else {}),
-        POOL: Numbers(fabric.addressing.first_addresses()),
+        POOL: AllocatedNumbers(fabric.addressing.first_addresses()),
     }
     return hardware, Allocations(numbers, names)
 
 
-def _as_number_rows(fabric: WholeFabric, before: Numbers) -> Numbers:
+def _as_number_rows(fabric: WholeFabric, before: AllocatedNumbers) -> AllocatedNumbers:
     """The AS numbers of a fabric as rows; none where switches have none."""
-    return Numbers() if fabric.as_numbers is None else as_number_rows(fabric.as_numbers, before)
+    return (
+        AllocatedNumbers()
+        if fabric.as_numbers is None
+        else as_number_rows(fabric.as_numbers, before)
+    )
 
 
-def _as_numbers_unless_default(fabric: WholeFabric, rows: Numbers) -> dict[str, Numbers]:
+def _as_numbers_unless_default(
+    fabric: WholeFabric, rows: AllocatedNumbers
+) -> dict[str, AllocatedNumbers]:
     """The AS numbers of a fabric as rows; {} if all follow from its vertices and nodes."""
     defaults = as_numbers(fabric.base, fabric.wiring.names, Allocations()).tolist()
     is_default = not rows.freed and [*rows.used.values()] == defaults
     return {ASN: rows} if rows and not is_default else {}
 
 
-def vertex_numbers(names: Sequence[str], serials: Sequence[str]) -> tuple[Numbers, dict[str, str]]:
+def vertex_numbers(
+    names: Sequence[str], serials: Sequence[str]
+) -> tuple[AllocatedNumbers, dict[str, str]]:
     """The vertex of each node by its serial, else by its name; and the name of each serial's node.
 
     Args:
@@ -140,10 +148,10 @@ def vertex_numbers(names: Sequence[str], serials: Sequence[str]) -> tuple[Number
             name_of_serial[serial] = name
         else:
             vertices[name] = vertex
-    return Numbers(vertices), name_of_serial
+    return AllocatedNumbers(vertices), name_of_serial
 
 
-def _host_numbers(hosts: Mapping[str, int], before: Numbers) -> Numbers:
+def _host_numbers(hosts: Mapping[str, int], before: AllocatedNumbers) -> AllocatedNumbers:
     """The numbers of hosts, and those that stay reserved at the switches.
 
     Args:
@@ -157,7 +165,7 @@ def _host_numbers(hosts: Mapping[str, int], before: Numbers) -> Numbers:
         for key, number in reserved.items()
         if key not in hosts and (_vertex(key), number) not in in_use
     }
-    return Numbers(hosts, freed)
+    return AllocatedNumbers(hosts, freed)
 
 
 def _vertex(key: str) -> str:

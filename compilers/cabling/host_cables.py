@@ -15,7 +15,7 @@ from compilers.cabling.cable_formats import as_table
 from compilers.cabling.cable_names import host_cable_name
 from compilers.cabling.cable_plan import CabledFabric
 from compilers.cabling.cable_stock import distance, first_long_enough
-from compilers.cabling.schedule_columns import Row, Rows
+from compilers.cabling.schedule_columns import Row, ScheduleRows
 from compilers.tables.build import Build
 from compilers.wiring.hardware import Hardware
 
@@ -39,7 +39,7 @@ HOST_COLUMNS = (
 
 
 def as_host_csv(
-    planes: Iterable[tuple[Build | CabledFabric, Rows]], rack: str = ""
+    planes: Iterable[tuple[Build | CabledFabric, ScheduleRows]], rack: str = ""
 ) -> Iterator[str]:
     """CSV of the cables to the hosts of each plane.
 

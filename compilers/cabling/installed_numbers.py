@@ -22,11 +22,11 @@ from compilers.spec.allocations import (
     LINK,
     POOL,
     VERTEX,
+    AllocatedNumbers,
     Allocations,
-    Numbers,
 )
 from compilers.spec.fabric_file import LoadedFabric
-from compilers.spec.installed import Installed
+from compilers.spec.installed import InstalledPlane
 from compilers.spec.node_systems import ROUTING_VALUES
 from compilers.tables.build import Build
 from compilers.topology.labelled_graph import EXPANDED
@@ -45,10 +45,10 @@ ROUTING = "routing"
 """The word of `Build.control` for where routes come from."""
 
 
-def installed_in(build: Build) -> Installed:
+def installed_in(build: Build) -> InstalledPlane:
     """What a build of one plane has: nodes, ports and numbers."""
     wiring, hardware = build.wiring, build.hardware
-    return Installed(
+    return InstalledPlane(
         names=wiring.names,
         serials=hardware.serial if hardware else (),
         port_of_link=wiring.port_name_of_link(),
@@ -68,7 +68,7 @@ def _racks_and_units(hardware: Hardware) -> tuple[tuple[str, int], ...]:
 
 def installed_planes(
     loaded: LoadedFabric, builds: Sequence[Build], put_aside: Sequence[Build]
-) -> tuple[Installed, ...]:
+) -> tuple[InstalledPlane, ...]:
     """What is installed in each plane: what its build has, with the numbers of the allocations.
 
     Args:
@@ -89,7 +89,7 @@ def installed_planes(
     if builds:
         installed = [installed_in(build) for build in builds]
     elif loaded.allocations:
-        installed = [Installed.of_allocations(loaded.allocations[plane]) for plane in planes]
+        installed = [InstalledPlane.of_allocations(loaded.allocations[plane]) for plane in planes]
     else:
         return ()
     for i, plane in enumerate(planes):
@@ -123,7 +123,11 @@ def _with_blocks_in_pools(
             pool_range = range(int(pool.network_address), int(pool.broadcast_address) + 1)
             if first[word] not in pool_range and built_numbers[word] in pool_range:
                 first[word] = built_numbers[word]
-    return replace(listed, numbers={**listed.numbers, POOL: Numbers(first)}) if first else listed
+    return (
+        replace(listed, numbers={**listed.numbers, POOL: AllocatedNumbers(first)})
+        if first
+        else listed
+    )
 
 
 def require_same_topology(loaded: LoadedFabric, builds: Sequence[Build]) -> None:
@@ -173,24 +177,24 @@ def numbers_in(build: Build) -> Allocations:
     pools = {**build.addressing.first_addresses(), LENGTH: build.addressing.ipv4_length}
     if build.allocations and build.hardware:
         listed = build.allocations
-        numbers = {**listed.numbers, POOL: Numbers(pools)} | _as_numbers_in(build)
+        numbers = {**listed.numbers, POOL: AllocatedNumbers(pools)} | _as_numbers_in(build)
         return replace(listed, numbers=numbers)
     wiring, hardware = build.wiring, hardware_of(build)
     links = build.allocations.of(LINK)
     if not links:
-        links = Numbers(numbers_by_key(wiring, link_numbers(wiring, {})))
+        links = AllocatedNumbers(numbers_by_key(wiring, link_numbers(wiring, {})))
     numbers = {LINK: links}
     if not hardware.panels:
         cables = cables_of(wiring, hardware)
         keys = zip(cable_keys(cables), cables.number.tolist(), strict=True)
         bundles = zip(bundle_keys(cables), cables.bundles.number.tolist(), strict=True)
-        numbers |= {CABLE: Numbers(dict(keys)), BUNDLE: Numbers(dict(bundles))}
+        numbers |= {CABLE: AllocatedNumbers(dict(keys)), BUNDLE: AllocatedNumbers(dict(bundles))}
     vertices, names = vertex_numbers(wiring.names, hardware.serial)
-    numbers |= {VERTEX: vertices, POOL: Numbers(pools)} | _as_numbers_in(build)
+    numbers |= {VERTEX: vertices, POOL: AllocatedNumbers(pools)} | _as_numbers_in(build)
     return Allocations(numbers, names)
 
 
-def _as_numbers_in(build: Build) -> dict[str, Numbers]:
+def _as_numbers_in(build: Build) -> dict[str, AllocatedNumbers]:
     """The AS numbers of a build as rows, with those that an older build has no rows for."""
     rows = build.allocations.of(ASN)
     if not rows and build.control.get(ROUTING) == ROUTING_VALUES["ebgp"]:

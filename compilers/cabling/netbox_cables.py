@@ -21,7 +21,7 @@ import numpy as np
 from compilers.cabling.cable_formats import as_table, by_column
 from compilers.cabling.cords import Cord, ribbons, trunks
 from compilers.cabling.panel_plan import PanelPlan
-from compilers.cabling.schedule_columns import Rows
+from compilers.cabling.schedule_columns import ScheduleRows
 from inventory.netbox.panel_ports import lane_port, trunk_ports
 
 INTERFACE, FRONT, REAR = "dcim.interface", "dcim.frontport", "dcim.rearport"
@@ -53,7 +53,7 @@ class NetboxCable(NamedTuple):
 
 
 def as_netbox(
-    planes: Iterable[tuple[Rows, PanelPlan | None]], dead: Collection[frozenset[str]] = ()
+    planes: Iterable[tuple[ScheduleRows, PanelPlan | None]], dead: Collection[frozenset[str]] = ()
 ) -> Iterator[str]:
     """CSV with the cables of the selected links.
 
@@ -66,7 +66,7 @@ def as_netbox(
 
 
 def _plane_cables(
-    rows: Rows, plan: PanelPlan | None, dead: Collection[frozenset[str]]
+    rows: ScheduleRows, plan: PanelPlan | None, dead: Collection[frozenset[str]]
 ) -> Iterator[NetboxCable]:
     """Yield the cables of a plane.
 
@@ -82,7 +82,7 @@ def _plane_cables(
         yield from _trunk_cables(rows, plan)
 
 
-def _direct_cables(rows: Rows, dead: Collection[frozenset[str]]) -> Iterator[NetboxCable]:
+def _direct_cables(rows: ScheduleRows, dead: Collection[frozenset[str]]) -> Iterator[NetboxCable]:
     """Yield the cables from switch to switch."""
     media = {kind["name"]: kind["media"] for kind in rows.cables.kinds()}
     for row in map(by_column, rows):
@@ -104,7 +104,7 @@ def _direct_cables(rows: Rows, dead: Collection[frozenset[str]]) -> Iterator[Net
 
 
 def _lane_cables(
-    rows: Rows, plan: PanelPlan, dead: Collection[frozenset[str]]
+    rows: ScheduleRows, plan: PanelPlan, dead: Collection[frozenset[str]]
 ) -> Iterator[NetboxCable]:
     """Yield a cable for each lane of a ribbon, from the switch to the cassette."""
     shuffle, cords = plan.shuffle, list(ribbons(plan))
@@ -134,7 +134,7 @@ def _lane_cables(
             )
 
 
-def _trunk_cables(rows: Rows, plan: PanelPlan) -> Iterator[NetboxCable]:
+def _trunk_cables(rows: ScheduleRows, plan: PanelPlan) -> Iterator[NetboxCable]:
     """Yield a cable for each trunk of the selected links, or for each position of such a trunk."""
     shuffle, cords = plan.shuffle, list(trunks(plan))
     is_split = bool(shuffle.is_reversed.any())
@@ -171,7 +171,7 @@ def _status(row: Mapping[str, Any], dead: Collection[frozenset[str]]) -> str:
     return "decommissioning" if frozenset((row["a_node"], row["b_node"])) in dead else "planned"
 
 
-def _media_and_colour(rows: Rows, cord: Cord) -> tuple[str, str]:
+def _media_and_colour(rows: ScheduleRows, cord: Cord) -> tuple[str, str]:
     """The media and the colour of a ribbon or trunk; "" if no cable in stock is long enough."""
     for kind in rows.cables.kinds():
         if kind["name"] == cord.type:

@@ -20,7 +20,7 @@ from compilers.cabling.cable_labels import with_labels
 from compilers.cabling.cable_plan import cables_of
 from compilers.cabling.netbox_cables import as_netbox
 from compilers.cabling.panel_plan import PanelPlan, panel_plan
-from compilers.cabling.schedule_columns import Rows
+from compilers.cabling.schedule_columns import ScheduleRows
 from compilers.spec.allocations import Allocations
 from compilers.spec.fabric_file import LoadedFabric
 from compilers.targets.target_lookup import target
@@ -212,7 +212,7 @@ def _renamed_rows(text: str, names_of_device: Mapping[str, Mapping[str, str]]) -
     return _csv(list(rows[0]), (list(row.values()) for row in rows)) if rows else text
 
 
-def _cables(planes: Sequence[PlacedFabric]) -> Iterator[tuple[Rows, PanelPlan | None]]:
+def _cables(planes: Sequence[PlacedFabric]) -> Iterator[tuple[ScheduleRows, PanelPlan | None]]:
     """Yield the links of each plane, and how they run through cassettes, if they do."""
     for plane in planes:
         with plane.loaded.stage():
@@ -220,7 +220,7 @@ def _cables(planes: Sequence[PlacedFabric]) -> Iterator[tuple[Rows, PanelPlan | 
             hardware, _ = with_labels(plane.hardware(), plane.wiring, before)
             cables = cables_of(plane.wiring, hardware)
             plan = panel_plan(plane.topology, plane.wiring, hardware)
-        yield Rows.of(plane.wiring, cables), plan
+        yield ScheduleRows.of(plane.wiring, cables), plan
 
 
 def _csv(columns: Sequence[str], rows: Iterable[CsvRow]) -> str:

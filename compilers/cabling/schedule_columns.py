@@ -1,7 +1,7 @@
 """The columns of the cable schedule, the rows of selected cables, and the labels of cables.
 
-`cable_schedule` prints these rows. `Rows` turns the arrays of `cable_plan.Cables` into rows of text
-and numbers, a block of cables at a time, so that a million cables need little memory.
+`cable_schedule` prints these rows. `ScheduleRows` turns the arrays of `cable_plan.Cables` into rows
+of text and numbers, a block of cables at a time, so that a million cables need little memory.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ Row = tuple[int | float | str, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Rows:
+class ScheduleRows:
     """Selected cables in the order of their numbers."""
 
     wiring: Wiring
@@ -49,11 +49,11 @@ class Rows:
     """int64[n], the indexes of the selected cables among all."""
 
     @classmethod
-    def of(cls, wiring: Wiring, cables: Cables) -> Rows:
+    def of(cls, wiring: Wiring, cables: Cables) -> ScheduleRows:
         """All cables."""
         return cls(wiring, cables, np.arange(len(cables)))
 
-    def of_rack(self, rack: int) -> Rows:
+    def of_rack(self, rack: int) -> ScheduleRows:
         """The selected cables with an end in one rack."""
         racks = self.cables.hardware.rack[self.cables.ends[self.selected]]
         return replace(self, selected=self.selected[(racks == rack).any(axis=1)])

@@ -73,7 +73,7 @@ class FileFlows:
         """Return the flows with each pair of switches once."""
         return Traffic.of(self.source, self.destination, self.rate)
 
-    def take(self, is_kept: NDArray[np.bool_]) -> FileFlows:
+    def selected(self, is_kept: NDArray[np.bool_]) -> FileFlows:
         """Return some of the flows.
 
         Args:
@@ -114,7 +114,7 @@ def read_demand(file: TextFile, wiring: Wiring) -> FileFlows:
         rate=np.array([flow.rate for flow in reader.flows], np.float64),
         line=np.array([flow.line for flow in reader.flows], np.int64),
     )
-    flows = flows.take((flows.rate > 0) & (flows.source != flows.destination))
+    flows = flows.selected((flows.rate > 0) & (flows.source != flows.destination))
     if not len(flows.source):
         reader.add_problem(rows[-1].line, "a rate above 0 between two switches", "none up to here")
         raise InputError(reader.problems)
@@ -134,7 +134,7 @@ def host_traffic(build: Build, file: TextFile) -> Traffic:
     """
     flows = read_demand(file, build.wiring)
     present, names = build.topology.present, build.wiring.names
-    installed = flows.take(present[flows.source] & present[flows.destination])
+    installed = flows.selected(present[flows.source] & present[flows.destination])
     if not len(installed.source):
         ends = np.unique(np.concatenate((flows.source, flows.destination)))
         absent = [names[v] for v in ends.tolist() if not present[v]]

@@ -40,7 +40,7 @@ WITHOUT_FIT = (
 """What to do where the worst traffic cannot be fitted, as a finding's text ends."""
 
 
-def with_demand(build: Build, file: TextFile | None, largest: float) -> Build:
+def fit_to_demand(build: Build, file: TextFile | None, largest: float) -> Build:
     """Return a build with the weights that carry a demand best.
 
     Classes that no flow of the demand uses keep their weights.

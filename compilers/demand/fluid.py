@@ -48,7 +48,7 @@ class _FlowBlock(NamedTuple):
 
     destinations: Numbers
     """int64[D], the destinations, ascending."""
-    egress: Egress
+    egress_classes: Egress
     """int16[D, S], the egress class of every switch for each destination."""
     class_numbers: Numbers
     """int32[D, S], the numbers of these classes."""
@@ -106,7 +106,7 @@ class Fluid:
         """Whether packets are marked where they enter, and spread once more by the next switch."""
         return bool(marks(self.forwarding.program))
 
-    def minimal(self) -> Reals:
+    def minimal_shares(self) -> Reals:
         """Return the shares that send all traffic over the minimal ports, as in `table_shares`."""
         shares = np.zeros_like(self.table_shares)
         shares[MINIMAL] = 1
@@ -128,7 +128,8 @@ class Fluid:
         """Return the load of each arc, float64[S·L], in units of what a switch's hosts send.
 
         Traffic is split where it enters, and then takes minimal ports. Traffic that takes an
-        alternate is marked where packets are marked at all; with the shares of `minimal` none does.
+        alternate is marked where packets are marked at all; with the shares of `minimal_shares`
+        none does.
 
         Args:
             traffic: the flows.
@@ -188,7 +189,7 @@ class Fluid:
             arc, destination = np.divmod(distinct, width)
             # A row for each next hop of a state: the index of the state, and the next arc; a
             # negative number where the traffic leaves to a host or is dropped.
-            state_index, next_arc = forwarding.next_arcs(block.egress, arc, destination)
+            state_index, next_arc = forwarding.next_arcs(block.egress_classes, arc, destination)
             next_hops = np.bincount(state_index, minlength=len(distinct))
             goes_on = next_arc >= 0
             leaving = (amount / next_hops)[state_index][goes_on]
@@ -208,7 +209,7 @@ class Fluid:
         """
         forwarding, load = self.forwarding, self._no_load()
         # bool[S, 1, D], whether each switch spreads marked packets to each destination.
-        spreads = forwarding.switches_spread(block.egress).T[:, None]
+        spreads = forwarding.switches_spread(block.egress_classes).T[:, None]
         # [S, L, L] times [S, L, D]: by switch, from the arcs in to the arcs out.
         amount = marked.reshape(
             forwarding.switches, forwarding.arcs_a_switch, len(block.destinations)
@@ -217,7 +218,7 @@ class Fluid:
         leaving = spread_on.reshape(marked.shape)
         # What is not spread goes on as a packet in transit does.
         arc, destination = np.nonzero(np.where(spreads, 0.0, amount).reshape(marked.shape))
-        packet, next_arc = forwarding.next_arcs(block.egress, arc, destination)
+        packet, next_arc = forwarding.next_arcs(block.egress_classes, arc, destination)
         packet, next_arc = packet[next_arc >= 0], next_arc[next_arc >= 0]
         arc, destination = arc[packet], destination[packet]
         np.add.at(leaving, (next_arc, destination), marked[arc, destination])
@@ -254,7 +255,7 @@ class Fluid:
                 destination_index = flows.destination - first
                 yield _FlowBlock(
                     destinations=destinations,
-                    egress=egress,
+                    egress_classes=egress,
                     class_numbers=class_numbers,
                     traffic=flows,
                     destination_index=destination_index,
@@ -324,7 +325,7 @@ class Fluid:
             amount=np.concatenate([part.amount for part in crossings]),
             has_next_hop=has_next_hop,
             class_number=class_number,
-            arcs=len(self.forwarding.far_arc),
+            arc_count=len(self.forwarding.far_arc),
         )
 
     def _follow(
@@ -352,4 +353,4 @@ class Fluid:
             came_in_by = forwarding.far_arc.take(arc)
             switch = came_in_by // forwarding.arcs_a_switch
             class_number = class_numbers.take(destination[packet] * forwarding.switches + switch)
-            arc = forwarding.transit(came_in_by, class_number)
+            arc = forwarding.transit_arcs(came_in_by, class_number)

@@ -61,14 +61,14 @@ class FlowPaths:
     """bool[G, W], which next hops each group has: the minimal port, then the alternates."""
     class_number: NDArray[np.int64]
     """int64[G], the number of each group's class (`ManyPackets`)."""
-    arcs: int
+    arc_count: int
     """The number of arcs of the fabric."""
 
     def loads(self, shares: Reals) -> Reals:
         """Return A·x, the load of each arc, float64[arcs], for shares x, float64[G, W]."""
         share_of_next_hop = shares[self.has_next_hop]
         crossing = self.amount * share_of_next_hop[self.next_hop]
-        return np.asarray(np.bincount(self.arc, crossing, minlength=self.arcs), np.float64)
+        return np.asarray(np.bincount(self.arc, crossing, minlength=self.arc_count), np.float64)
 
     def costs(self, prices: Reals) -> Reals:
         """Return y·A for prices y, float64[arcs]: what each next hop would cost, float64[G, W].
@@ -84,7 +84,7 @@ class FlowPaths:
         return costs
 
 
-class Fit(NamedTuple):
+class ShareFit(NamedTuple):
     """Shares that carry a demand, and how good they are."""
 
     shares: Reals
@@ -93,17 +93,17 @@ class Fit(NamedTuple):
     """float64[arcs], what these shares load on each arc."""
     prices: Reals
     """float64[arcs], the prices of the arcs that prove the bound."""
-    bound: float
+    load_bound: float
     """A load of the hottest arc that no shares get below."""
 
 
 def fit(
     paths: FlowPaths,
     largest: float = 1.0,
-    before: Fit | None = None,
+    before: ShareFit | None = None,
     gap: float = GAP,
     crossings: int = CROSSINGS,
-) -> Fit:
+) -> ShareFit:
     """Return shares that load the hottest arc least, to within a gap if the steps suffice.
 
     Args:
@@ -115,27 +115,27 @@ def fit(
         crossings: the most crossings of arcs that all steps together add up.
     """
     allowed = AllowedShares.of(paths, largest)
-    x, y = allowed.equal(), np.full(paths.arcs, 1 / paths.arcs)
+    x, y = allowed.equal_shares(), np.full(paths.arc_count, 1 / paths.arc_count)
     if before:
-        x, y = allowed.nearest(before.shares), before.prices
-    best, average = _Best(x, np.array([np.inf]), y), _Average(x, y)
-    load, norm = paths.loads(x), allowed.norm()
+        x, y = allowed.nearest_shares(before.shares), before.prices
+    best, average = _BestFit(x, np.array([np.inf]), y), _RunningMeans(x, y)
+    load, norm = paths.loads(x), allowed.spectral_norm()
     # A step of x has the length `step_ratio / norm`, a step of y the length 1 / (norm·step_ratio).
     step_ratio = 1.0
     gap_at_restart = np.inf
     steps = int(np.clip(crossings // max(1, len(paths.arc)), STEPS_A_LOOK, MOST_STEPS))
     for step in range(1, steps + 1):
-        next_x = allowed.nearest(x - step_ratio / norm * paths.costs(y))
+        next_x = allowed.nearest_shares(x - step_ratio / norm * paths.costs(y))
         next_load = paths.loads(next_x)
         # Prices follow the load as it would be after one more step of the same kind.
-        y = on_simplex(y + (2 * next_load - load) / (norm * step_ratio))
+        y = nearest_on_simplex(y + (2 * next_load - load) / (norm * step_ratio))
         x, load = next_x, next_load
         average.add(x, y)
         if step % STEPS_A_LOOK:
             continue
         gap_here = best.take_better(allowed, x, y)
         gap_of_mean = best.take_better(allowed, *average.mean())
-        if best.loads.max() <= (1 + gap) * best.bound:
+        if best.loads.max() <= (1 + gap) * best.load_bound:
             break
         # Restart where the gap has become a third, or after a third of all steps without that.
         smaller_gap = min(gap_here, gap_of_mean)
@@ -144,8 +144,8 @@ def fit(
                 x, y = average.mean()
                 load = paths.loads(x)
             gap_at_restart, step_ratio = smaller_gap, average.step_ratio(x, y, step_ratio)
-            average = _Average(x, y)
-    return Fit(best.shares, best.loads, best.prices, best.bound)
+            average = _RunningMeans(x, y)
+    return ShareFit(best.shares, best.loads, best.prices, best.load_bound)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -166,24 +166,24 @@ class AllowedShares:
         count = np.count_nonzero(paths.has_next_hop, axis=1)[:, None]
         return cls(paths, np.maximum(largest, 1 / count))
 
-    def equal(self) -> Reals:
+    def equal_shares(self) -> Reals:
         """Return equal shares of all next hops of a group, float64[G, W]."""
         has_next_hop = self.paths.has_next_hop
         equal: Reals = has_next_hop / np.count_nonzero(has_next_hop, axis=1)[:, None]
         return equal
 
-    def norm(self) -> float:
+    def spectral_norm(self) -> float:
         """Return a little more than the spectral norm of A, which bounds the length of steps.
 
         By the power method for AᵀA, from equal shares.
         """
-        x = self.equal()
+        x = self.equal_shares()
         for _ in range(POWER_STEPS):
             x /= np.linalg.norm(x)
             x = self.paths.costs(self.paths.loads(x))
         return NORM_MARGIN * float(np.sqrt(np.linalg.norm(x)))
 
-    def nearest(self, shares: Reals) -> Reals:
+    def nearest_shares(self, shares: Reals) -> Reals:
         """Return the allowed shares that are nearest to float64[G, W], by Euclidean distance.
 
         They are the given numbers less some t, clipped to 0…largest, with t such that they add up
@@ -209,12 +209,12 @@ class AllowedShares:
         t = points[group, point] - missing
         return np.where(has_next_hop, np.clip(shares - t[:, None], 0, largest), 0)
 
-    def scaled(self, proportions: Reals) -> Reals:
+    def shares_in_proportion(self, proportions: Reals) -> Reals:
         """Return shares in proportions float64[G, W], or the nearest allowed ones."""
         shares: Reals = proportions / proportions.sum(axis=1, keepdims=True)
         if (shares <= self.largest).all():
             return shares
-        return self.nearest(shares)
+        return self.nearest_shares(shares)
 
     def least_cost(self, costs: Reals) -> float:
         """Return the least total cost of allowed shares, where next hops cost float64[G, W].
@@ -229,7 +229,7 @@ class AllowedShares:
 
 
 @dataclass(slots=True)
-class _Best:
+class _BestFit:
     """The best shares so far, and the prices of the best bound so far."""
 
     shares: Reals
@@ -238,7 +238,7 @@ class _Best:
     """float64[arcs], what these shares load."""
     prices: Reals
     """float64[arcs], the prices with the highest bound."""
-    bound: float = 0.0
+    load_bound: float = 0.0
     """The highest bound."""
 
     def take_better(self, allowed: AllowedShares, x: Reals, y: Reals) -> float:
@@ -248,12 +248,12 @@ class _Best:
         peak = float(loads.max())
         if peak < self.loads.max():
             self.shares, self.loads = x, loads
-        if bound > self.bound:
-            self.prices, self.bound = y, bound
+        if bound > self.load_bound:
+            self.prices, self.load_bound = y, bound
         return peak - bound
 
 
-class _Average:
+class _RunningMeans:
     """The means of shares x and of prices y since the last restart."""
 
     def __init__(self, x: Reals, y: Reals) -> None:
@@ -284,10 +284,10 @@ class _Average:
         return float(np.sqrt(before * distance_x / distance_y))
 
 
-def on_simplex(values: Reals) -> Reals:
+def nearest_on_simplex(values: Reals) -> Reals:
     """Return the nearest values that are not negative and add up to 1 (Michelot 1986).
 
-    >>> on_simplex(np.array([0.9, 0.5, -2.0]))
+    >>> nearest_on_simplex(np.array([0.9, 0.5, -2.0]))
     array([0.7, 0.3, 0. ])
     """
     positive = values

@@ -24,7 +24,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.demand.weight_fit import Fit, FlowPaths, Reals
+from compilers.demand.weight_fit import FlowPaths, Reals, ShareFit
 
 TOTALS = (64, 128, 255)
 """Totals of a group's weights, tried in turn.
@@ -55,7 +55,7 @@ class WholeWeights(NamedTuple):
     """float64[arcs], the load of each arc by these weights."""
 
 
-def round_shares(paths: FlowPaths, fit: Fit, largest: float = 1.0) -> WholeWeights:
+def round_shares(paths: FlowPaths, fit: ShareFit, largest: float = 1.0) -> WholeWeights:
     """Return integer weights for fitted shares.
 
     Args:
@@ -89,7 +89,7 @@ def _in_lowest_terms(weights: NDArray[np.int64]) -> NDArray[np.int64]:
     return lowest
 
 
-def _round_and_move(paths: FlowPaths, fit: Fit, largest: float, total: int) -> WholeWeights:
+def _round_and_move(paths: FlowPaths, fit: ShareFit, largest: float, total: int) -> WholeWeights:
     """Return shares as integer weights of a total, with units moved off the hottest arcs.
 
     Units are moved only where the flows of every next hop cross few arcs.
@@ -136,10 +136,10 @@ class _NextHopCrossings:
     """float64[V, K], what the whole traffic of its group loads there; beyond the last, 0."""
     group_range: NDArray[np.int64]
     """int64[V, 2], by next hop the first number in its group, and the number after the last."""
-    by_arc: NDArray[np.int64]
+    next_hops_by_arc: NDArray[np.int64]
     """int64[V·K], next hops in the order of the arcs that they cross."""
-    first: NDArray[np.int64]
-    """int64[arcs + 2], where the next hops of each arc begin in `by_arc`."""
+    first_of_arc: NDArray[np.int64]
+    """int64[arcs + 2], where the next hops of each arc begin in `next_hops_by_arc`."""
 
     @classmethod
     def of(cls, paths: FlowPaths) -> _NextHopCrossings | None:
@@ -151,15 +151,15 @@ class _NextHopCrossings:
         """
         # The distinct pairs of a next hop and an arc, by next hop, and the pair of each entry.
         key, pair_of_entry = np.unique(
-            paths.next_hop.astype(np.int64) * paths.arcs + paths.arc, return_inverse=True
+            paths.next_hop.astype(np.int64) * paths.arc_count + paths.arc, return_inverse=True
         )
-        next_hop, arc = np.divmod(key, paths.arcs)
+        next_hop, arc = np.divmod(key, paths.arc_count)
         # The index of each pair among those of its next hop.
         nth_arc = np.arange(len(next_hop)) - np.searchsorted(next_hop, next_hop)
         if nth_arc.max(initial=0) >= MOST_ARCS:
             return None
         next_hops_of_group = np.count_nonzero(paths.has_next_hop, axis=1)
-        arcs = np.full((next_hops_of_group.sum(), MOST_ARCS), paths.arcs)
+        arcs = np.full((next_hops_of_group.sum(), MOST_ARCS), paths.arc_count)
         amount = np.zeros(arcs.shape)
         arcs[next_hop, nth_arc] = arc
         amount[next_hop, nth_arc] = np.bincount(pair_of_entry, paths.amount)
@@ -171,8 +171,8 @@ class _NextHopCrossings:
             arcs=arcs,
             amount=amount,
             group_range=group_range.repeat(next_hops_of_group, axis=0),
-            by_arc=by_arc // MOST_ARCS,
-            first=np.searchsorted(sorted_arcs, np.arange(paths.arcs + 2)),
+            next_hops_by_arc=by_arc // MOST_ARCS,
+            first_of_arc=np.searchsorted(sorted_arcs, np.arange(paths.arc_count + 2)),
         )
 
     def move_units(self, weight: NDArray[np.int64], room: Reals, loads: Reals, unit: float) -> None:
@@ -190,7 +190,9 @@ class _NextHopCrossings:
         """
         for _ in range(MOST_MOVES):
             hottest = int(loads.argmax())
-            sources = self.by_arc[self.first[hottest] : self.first[hottest + 1]]
+            sources = self.next_hops_by_arc[
+                self.first_of_arc[hottest] : self.first_of_arc[hottest + 1]
+            ]
             sources = sources[weight[sources] > 0]
             # All moves from a source to a next hop of its group.
             targets = [np.arange(low, high) for low, high in self.group_range[sources].tolist()]

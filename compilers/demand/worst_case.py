@@ -44,9 +44,9 @@ class WorstCase(NamedTuple):
 
     shares: Reals
     """float64[G, W], the shares of the next hops of every group."""
-    worst: float
+    worst_load: float
     """The load of the hottest link under the worst traffic for these shares."""
-    bound: float
+    load_bound: float
     """A load of the hottest link that the worst traffic reaches whatever the shares are."""
 
 
@@ -59,7 +59,7 @@ def worst_case(paths: FlowPaths, traffic: Traffic, largest: float = 1.0) -> Wors
         largest: the largest share of a next hop.
     """
     allowed, arcs = AllowedShares.of(paths, largest), _arcs_with_flows(paths, traffic)
-    has_next_hop, shares = paths.has_next_hop, allowed.equal()
+    has_next_hop, shares = paths.has_next_hop, allowed.equal_shares()
     # The sum of the costs of all rounds, of which each round forgets a part, and of their weights.
     sum_of_costs, sum_of_weights = np.zeros(has_next_hop.shape), 0.0
     best = WorstCase(shares, np.inf, 0.0)
@@ -67,17 +67,19 @@ def worst_case(paths: FlowPaths, traffic: Traffic, largest: float = 1.0) -> Wors
         part_done = round_ / ROUNDS
         matchings = [arc.worst_matching(shares[has_next_hop]) for arc in arcs]
         loads = np.array([matching.load for matching in matchings])
-        if loads.max() < best.worst:
-            best = best._replace(shares=shares, worst=float(loads.max()))
+        if loads.max() < best.worst_load:
+            best = best._replace(shares=shares, worst_load=float(loads.max()))
         cost = _cost_of_next_hops(has_next_hop, matchings, _prices(loads, part_done))
         sum_of_costs = (1 - FORGOTTEN_SHARE) * sum_of_costs + cost
         sum_of_weights = (1 - FORGOTTEN_SHARE) * sum_of_weights + 1
         best = best._replace(
-            bound=max(best.bound, allowed.least_cost(sum_of_costs) / sum_of_weights)
+            load_bound=max(best.load_bound, allowed.least_cost(sum_of_costs) / sum_of_weights)
         )
-        if best.worst <= (1 + RELATIVE_GAP) * best.bound:
+        if best.worst_load <= (1 + RELATIVE_GAP) * best.load_bound:
             break
-        shares = allowed.scaled(_next_proportions(shares, has_next_hop, cost, part_done))
+        shares = allowed.shares_in_proportion(
+            _next_proportions(shares, has_next_hop, cost, part_done)
+        )
     return best
 
 
@@ -131,7 +133,7 @@ class _Arc:
     """int64[n], the row of the flow's source."""
     column: NDArray[np.int64]
     """int64[n], the column of the flow's destination."""
-    size: tuple[int, int]
+    matrix_shape: tuple[int, int]
     """The rows and columns of the matrix."""
 
     def worst_matching(self, shares: Reals) -> _Matching:
@@ -142,10 +144,10 @@ class _Arc:
         """
         from scipy.optimize import linear_sum_assignment
 
-        row_count, column_count = self.size
+        row_count, column_count = self.matrix_shape
         cell = self.row * column_count + self.column
         load = np.bincount(cell, shares[self.next_hop], minlength=row_count * column_count)
-        rows, columns = linear_sum_assignment(load.reshape(self.size), maximize=True)
+        rows, columns = linear_sum_assignment(load.reshape(self.matrix_shape), maximize=True)
         is_matched = np.zeros(len(load), np.bool_)
         is_matched[rows * column_count + columns] = True
         return _Matching(float(load[is_matched].sum()), self.next_hop[is_matched[cell]])
@@ -187,7 +189,7 @@ def _arcs_with_flows(paths: FlowPaths, traffic: Traffic) -> list[_Arc]:
                 next_hop=paths.next_hop[crossings].astype(np.int64),
                 row=row.ravel(),
                 column=column.ravel(),
-                size=(len(sources), len(ends)),
+                matrix_shape=(len(sources), len(ends)),
             )
         )
     return arcs

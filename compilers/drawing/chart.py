@@ -368,7 +368,15 @@ def chart_of_grids(
     corner = CHART_MARGIN, CHART_HEAD
     drawing = side_by_side(grids, [legend], names, middles, corner)
     ends = drawing.right, drawing.bottom
-    return compose_chart(title, subtitle, (), drawing.shapes, drawing.labels, ends, grids)
+    return compose_chart(
+        title,
+        subtitle=subtitle,
+        frames=(),
+        shapes=drawing.shapes,
+        labels=drawing.labels,
+        ends=ends,
+        grids=grids,
+    )
 
 
 def compose_chart(

@@ -176,11 +176,11 @@ def load_chart(build: Build, pattern: str) -> Chart:
     hosts_words = "1 host a switch" if hosts == 1 else f"{hosts} hosts a switch"
     return chart_of_grids(
         f"{build.name}: load of the links, {pattern}",
-        f"{build.topology.title()}, {hosts_words} · {matrix.words}",
-        grids,
-        matrix.names,
-        matrix.middles,
-        "load if every host sends at its link's rate; 1 fills a link",
+        subtitle=f"{build.topology.title()}, {hosts_words} · {matrix.words}",
+        grids=grids,
+        names=matrix.names,
+        middles=matrix.middles,
+        words="load if every host sends at its link's rate; 1 fills a link",
     )
 
 
@@ -206,11 +206,11 @@ def failure_chart(build: Build, progress: Progress | None = None) -> Chart:
     grid = matrix.grid(title, note, ends, np.concatenate((value, value)))
     return chart_of_grids(
         f"{build.name}: failure of each link",
-        f"{build.topology.title()}, protect: {build.forwarding.protect} · {matrix.words}",
-        [grid],
-        matrix.names,
-        matrix.middles,
-        words,
+        subtitle=f"{build.topology.title()}, protect: {build.forwarding.protect} · {matrix.words}",
+        grids=[grid],
+        names=matrix.names,
+        middles=matrix.middles,
+        words=words,
     )
 
 
@@ -253,5 +253,5 @@ def _losses(walks: Walks, block: Numbers) -> tuple[Numbers, Numbers]:
     """
     links = np.arange(walks.cable_count)
     longest = np.zeros(walks.cable_count, np.int64)
-    lost = walks.follow_cases(block, links[:, None], longest).lost
+    lost = walks.follow_cases(block, links[:, None], longest).lost_pairs
     return longest, np.bincount(lost[:, PAIR_CASE], minlength=walks.cable_count)

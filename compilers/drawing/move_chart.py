@@ -61,7 +61,7 @@ def move_chart(old: Build, new: Build) -> Chart:
         )
         grids.append(grid)
     parts = [f"{update.rounds} rounds, each confirmed before the next"]
-    if update.in_place:
+    if update.is_in_place:
         parts.append("rows changed one by one")
     else:
         parts.append("old and new rows both there until the last round")
@@ -70,11 +70,11 @@ def move_chart(old: Build, new: Build) -> Chart:
     name = new.name if new.name == old.name else f"{old.name} to {new.name}"
     return chart_of_grids(
         f"{name}: the rounds of a move",
-        " · ".join(parts),
-        grids,
-        groups.names,
-        (first[:-1] + first[1:]) / 2,
-        "rows and groups added, changed or removed at a switch",
+        subtitle=" · ".join(parts),
+        grids=grids,
+        names=groups.names,
+        middles=(first[:-1] + first[1:]) / 2,
+        words="rows and groups added, changed or removed at a switch",
     )
 
 
@@ -92,7 +92,7 @@ def _purpose(update: Update, number: int) -> str:
     """What a round does, in words."""
     if number == PREPARE:
         return "new rows and groups added"
-    if number == update.last:
+    if number == update.last_round:
         return "alternates, the old out"
     return f"routes, level {number}"
 

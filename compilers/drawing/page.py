@@ -67,7 +67,9 @@ def page_data(
             given=f"{topology.graph.order:,}",
             todo="draw a picture instead: -o FILE.svg",
         )
-    data = _node_data(scene, topology, wiring, racks, marked, sites) | _table_data(wiring, tables)
+    data = _node_data(
+        scene, topology=topology, wiring=wiring, racks=racks, marked=marked, sites=sites
+    ) | _table_data(wiring, tables)
     text = json.dumps(data, separators=(",", ":"), ensure_ascii=False)
     return text.replace("<", "\\u003c")
 

@@ -15,7 +15,7 @@ from compilers.drawing.positions import RACKS, by_kind, noun_of, place
 from compilers.drawing.scene import NOTHING, Marked, compose, name_width
 from compilers.forwarding.walks import Progress
 from compilers.memory_bound import MemoryBound
-from compilers.routing.minimal_routes import minimal
+from compilers.routing.minimal_routes import minimal_tables
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
 from compilers.topology.labelled_graph import Topology
@@ -148,17 +148,23 @@ def draw(subject: Subject, form: str, layout_name: str = "", marked: tuple[str, 
         raise InputError.of("a picture (svg) to highlight a group", "a page", key="form")
     scene = compose(
         subject.title,
-        topology,
-        subject.wiring,
-        picture_layout,
-        place(topology, picture_layout, name_width(written_names)),
-        NOTHING if interactive else highlighted,
+        topology=topology,
+        wiring=subject.wiring,
+        racks=picture_layout,
+        placement=place(topology, picture_layout, name_width(written_names)),
+        marked=NOTHING if interactive else highlighted,
     )
     if not interactive:
         return environment().get_template("draw/picture.svg.j2").render(s=scene)
-    tables = subject.tables or minimal(topology, subject.wiring)
+    tables = subject.tables or minimal_tables(topology, subject.wiring)
     data = page_data(
-        scene, topology, subject.wiring, tables, picture_layout, highlighted.racks, subject.sites
+        scene,
+        topology=topology,
+        wiring=subject.wiring,
+        tables=tables,
+        racks=picture_layout,
+        marked=highlighted.racks,
+        sites=subject.sites,
     )
     return environment().get_template("draw/page.html.j2").render(s=scene, data=data)
 

@@ -200,7 +200,7 @@ def _place_racks(racks: Layout, half: float, half_width: float) -> _RackGeometry
         top += height + (4 if panels == 0 else 2) * GAP
     boxes[~is_strip], bottom = _panel_boxes(panels, columns, side, width, top)
     middles = _middles_on_rings(racks, sizes, boxes, radius)
-    _fill_strips(middles, racks, sizes, boxes, is_strip, step)
+    _fill_strips(middles, racks=racks, sizes=sizes, boxes=boxes, is_strip=is_strip, step=step)
     return _RackGeometry(middles, boxes, (width, bottom))
 
 

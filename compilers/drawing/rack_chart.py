@@ -178,12 +178,12 @@ def rack_chart(build: Build) -> Chart:
     drawing = side_by_side(grids, legends, hardware.rack_names, middles, corner)
     return compose_chart(
         f"{build.name}: racks and {runs.noun}",
-        _subtitle(build, hardware, runs),
-        _frames(hardware, floor),
-        [*shapes, *drawing.shapes],
-        [*labels, *drawing.labels],
-        (max(right, drawing.right), max(lowest, drawing.bottom)),
-        grids,
+        subtitle=_subtitle(build, hardware, runs),
+        frames=_frames(hardware, floor),
+        shapes=[*shapes, *drawing.shapes],
+        labels=[*labels, *drawing.labels],
+        ends=(max(right, drawing.right), max(lowest, drawing.bottom)),
+        grids=grids,
     )
 
 
@@ -229,7 +229,15 @@ def _run_grids(racks: int, runs: Runs) -> list[Grid]:
         """A grid with a value for each pair."""
         cells = np.concatenate((value, value[is_between]))
         return Grid(
-            title, note, row, column, cells, size, racks, racks, writes_values=size >= WRITTEN_CELL
+            title,
+            note=note,
+            row=row,
+            column=column,
+            value=cells,
+            size=size,
+            rows=racks,
+            columns=racks,
+            writes_values=size >= WRITTEN_CELL,
         )
 
     return [

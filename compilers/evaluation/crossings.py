@@ -4,10 +4,10 @@ The guaranteed throughput (`guarantee`, `failure_guarantees`) computes the worst
 from these shares. There is a class for each kind of forwarding, all with the methods of
 `Crossings`:
 
-- `OverTables`: packets follow the egress classes of the tables;
-- `OverIntermediates`: packets take two *legs*, minimal paths to a random intermediate and from
+- `TableCrossings`: packets follow the egress classes of the tables;
+- `IntermediateCrossings`: packets take two *legs*, minimal paths to a random intermediate and from
   there to the destination (Valiant's routing);
-- `OverDamagedLegs`: the same while *elements*, links or switches, are down.
+- `DamagedLegCrossings`: the same while *elements*, links or switches, are down.
 
 An *arc* is one direction of a link: the switch that it leaves, and the number of the link there.
 Its *arc number* is s·K + k for link k of switch s. The *destinations* are the switches with hosts.
@@ -68,7 +68,7 @@ class Crossings(Protocol):
 
 
 @dataclass(frozen=True, eq=False)
-class OverTables:
+class TableCrossings:
     """The shares on links of packets that follow egress classes, with or without marks."""
 
     link_crossings: LinkCrossings
@@ -94,7 +94,7 @@ class OverTables:
 
 
 @dataclass(frozen=True, eq=False)
-class OverIntermediates:
+class IntermediateCrossings:
     """The shares on links of packets that go over an intermediate, with `balance: valiant`.
 
     The share of a pair on a link is a sum of two: of all intermediates, the part to which the leg
@@ -145,7 +145,7 @@ class OverIntermediates:
         np.fill_diagonal(legs, 0)
         source, destination = np.nonzero(legs)
         flows = Traffic.of(ends[source], ends[destination], legs[source, destination])
-        load = fluid.loads(flows, fluid.minimal())
+        load = fluid.loads(flows, fluid.minimal_shares())
         upper = load[arcs[:, 0] * fluid.forwarding.arcs_a_switch + arcs[:, 1]]
         return LinkBounds(upper, np.ones(self.size))
 
@@ -183,7 +183,7 @@ class Legs(NamedTuple):
             arrive: bool[S·T], the paths on which packets are not lost.
             switches: S.
         """
-        end = np.where(arrive, paths.end, LOST)
+        end = np.where(arrive, paths.last_switch, LOST)
         return cls(np.where(arrive, paths.arcs, NO_ARC), end.reshape(switches, -1))
 
     def towards(self, ends: NDArray[np.int64]) -> Legs:
@@ -224,7 +224,7 @@ class Legs(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class OverDamagedLegs:
+class DamagedLegCrossings:
     """The shares on links of packets that go over an intermediate while elements are down.
 
     Some packets give up their intermediate on the way: their second leg begins where they do so.
@@ -251,7 +251,7 @@ class OverDamagedLegs:
     @classmethod
     def of(
         cls, build: Build, elements: NDArray[np.int64], failure_count: int = 1
-    ) -> OverDamagedLegs:
+    ) -> DamagedLegCrossings:
         """Follow both legs of all packets.
 
         Where no route leads to the intermediate, a packet begins its second leg at once: a
@@ -269,8 +269,8 @@ class OverDamagedLegs:
         walks = Walks.of(build)
         first_paths, second_paths = TabulatedHops.of(walks, program, elements, failure_count).legs
         ends = intermediates(build)  # which are the destinations, too
-        no_route = walks.all_egress[np.tile(ends, switches), first_paths.end] == DROP
-        first = Legs.of(first_paths, (first_paths.length >= 0) | no_route, switches)
+        no_route = walks.all_egress[np.tile(ends, switches), first_paths.last_switch] == DROP
+        first = Legs.of(first_paths, (first_paths.links_or_fault >= 0) | no_route, switches)
         # The end of packets that are lost is LOST, -1: the last column, which is left out below.
         second_leg_share = np.zeros((switches, switches + 1))
         sources = np.repeat(np.arange(switches), len(ends))
@@ -282,7 +282,7 @@ class OverDamagedLegs:
             first=first,
             second_leg_share=second_leg_share[:, :switches],
             ends=ends,
-            second=Legs.of(second_paths, second_paths.length >= 0, switches).towards(ends),
+            second=Legs.of(second_paths, second_paths.links_or_fault >= 0, switches).towards(ends),
         )
 
     def shares(self, arcs: Arcs) -> Reals:

@@ -11,8 +11,9 @@ bound is computed first, which is quick. The dual prices of the intact fabric
 the pairs' shares have grown. Mostly this bound shows that the link cannot be the worst. For the
 links that are left, the worst traffic is computed (`worst_link`).
 
-Shares are read in two forms: `OverTables` has those of the intact fabric, and `ChangedCrossings`
-those while elements are down. `LinkCrossings` has the tables and the list of links behind both.
+Shares are read in two forms: `TableCrossings` has those of the intact fabric, and
+`ChangedCrossings` those while elements are down. `LinkCrossings` has the tables and the list of
+links behind both.
 
 What is computed of the intact fabric depends on its size:
 
@@ -30,7 +31,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.evaluation.crossings import SHARES_AT_ONCE, Arcs, OverTables
+from compilers.evaluation.crossings import SHARES_AT_ONCE, Arcs, TableCrossings
 from compilers.evaluation.host_rates import HostRates
 from compilers.evaluation.worst_link import WorstLink
 from compilers.evaluation.worst_traffic import LOAD_TOLERANCE, dual_prices, worst_traffic
@@ -40,7 +41,7 @@ from compilers.forwarding.link_crossings import LinkCrossings, PairsByLink
 from compilers.forwarding.link_orbits import orbit_of_arc
 from compilers.forwarding.machine_code import for_packets
 from compilers.forwarding.program import egress_classes, with_classes
-from compilers.routing.link_repair import Repaired
+from compilers.routing.link_repair import RepairedTables
 from compilers.tables.build import Build
 
 Numbers = NDArray[np.int64]
@@ -51,7 +52,7 @@ is computed. In larger fabrics it is computed for one link of each orbit of auto
 
 
 @dataclass(frozen=True, eq=False)
-class ChangedCrossings(OverTables):
+class ChangedCrossings(TableCrossings):
     """The shares of pairs on links while elements are down, as changes of the intact fabric's."""
 
     arc_index: Numbers
@@ -64,7 +65,7 @@ class ChangedCrossings(OverTables):
     @classmethod
     def of(
         cls,
-        intact: OverTables,
+        intact: TableCrossings,
         arc_index: Numbers,
         intact_shares: PairsByLink | None,
         shares: ChangedShares,
@@ -87,7 +88,7 @@ class ChangedCrossings(OverTables):
     @property
     def unchanged(self) -> NDArray[np.bool_]:
         """bool[arcs], the links whose share of every pair's packets is unchanged."""
-        return np.asarray(self.growth.first[:-1] == self.growth.first[1:], np.bool_)
+        return np.asarray(self.growth.first_of_link[:-1] == self.growth.first_of_link[1:], np.bool_)
 
     def shares(self, arcs: Arcs) -> Reals:
         """As in `Crossings`: the intact fabric's shares, to which the growth is added."""
@@ -118,14 +119,14 @@ class DamagedLoads:
         self.build, self.rates = build, rates
         link_crossings = LinkCrossings.of(build, times=failure_count)
         program, destinations = link_crossings.program, link_crossings.destinations
-        self.crossings, self.arcs = OverTables(link_crossings), link_crossings.arcs
+        self.crossings, self.arcs = TableCrossings(link_crossings), link_crossings.arcs
         self.arc_index: Numbers = np.full(program.far.shape, -1)
         """As in `ChangedCrossings`."""
         self.arc_index[tuple(self.arcs.T)] = np.arange(len(self.arcs))
         self.link_rate = rates.link_rate[tuple(self.arcs.T)]
         """float64[arcs], the rate of each link."""
         endpoints = np.flatnonzero(build.topology.endpoints)
-        state = FabricState(program, link_crossings.next_hops, destinations.egress, endpoints)
+        state = FabricState(program, link_crossings.next_hops, destinations.egress_class, endpoints)
         self.intact = IntactPaths(
             state, link_crossings.leaving, destinations, link_crossings.packets
         )
@@ -181,7 +182,7 @@ class DamagedLoads:
         ]
         self.load_bounds, self.is_exact[:] = np.array(loads)[orbit_of_link], True
 
-    def guarantee(self, elements: Numbers, new_tables: Repaired | None = None) -> float:
+    def guarantee(self, elements: Numbers, new_tables: RepairedTables | None = None) -> float:
         """The guaranteed throughput while elements are down, as a part of the hosts' rates.
 
         It is 0 if packets are lost, or if no switch with hosts is left.
@@ -201,7 +202,11 @@ class DamagedLoads:
         return self._guarantee_by_worst_link(crossings, is_dead, living)
 
     def _changed_crossings(
-        self, elements: Numbers, new_tables: Repaired | None, dead_arcs: Arcs, living: HostRates
+        self,
+        elements: Numbers,
+        new_tables: RepairedTables | None,
+        dead_arcs: Arcs,
+        living: HostRates,
     ) -> ChangedCrossings | None:
         """The shares of pairs on links while elements are down; None if packets are lost.
 
@@ -214,8 +219,8 @@ class DamagedLoads:
             living: the hosts that are left.
         """
         state = self._state(elements, new_tables)
-        changed_rows = new_tables.rows[:, 0] if new_tables else np.zeros(0, np.int64)
-        changed_classes = new_tables.classes if new_tables else np.zeros((0, 2), np.int64)
+        changed_rows = new_tables.changed_rows[:, 0] if new_tables else np.zeros(0, np.int64)
+        changed_classes = new_tables.changed_classes if new_tables else np.zeros((0, 2), np.int64)
         # bool[S, D], the pairs with hosts at both ends, if their paths may have changed.
         may_differ = self.intact.changed_pairs(state, dead_arcs, changed_rows, changed_classes)
         sends, takes = living.by_switch(*self.crossings.size)
@@ -235,7 +240,7 @@ class DamagedLoads:
         needed_elements = np.stack((cable, far_switch, near_switch))
         return np.asarray(np.isin(needed_elements, elements).any(axis=0), np.bool_)
 
-    def _state(self, elements: Numbers, repaired: Repaired | None) -> FabricState:
+    def _state(self, elements: Numbers, repaired: RepairedTables | None) -> FabricState:
         """The state of all switches while elements are down.
 
         Only switches next to an element that is down, or with repaired classes, have new next hops.
@@ -248,15 +253,15 @@ class DamagedLoads:
         program, cable_count = state.program, state.program.cable_count
         if repaired:
             build = replace(build, tables=repaired.tables)
-            program = with_classes(program, build, np.unique(repaired.classes[:, 0]))
+            program = with_classes(program, build, np.unique(repaired.changed_classes[:, 0]))
             egress = egress_classes(build, state.destinations, repaired.fib)
-            state = state._replace(program=program, egress=egress)
+            state = state._replace(program=program, egress_class=egress)
         # bool[S, K], the links that are down, or whose far end is down.
         is_changed = np.isin(program.cable, elements[elements < cable_count]) & (program.far >= 0)
         is_changed |= np.isin(program.far, elements[elements >= cable_count] - cable_count)
         switches = np.flatnonzero(is_changed.any(axis=1))
         if repaired:
-            switches = np.union1d(switches, repaired.classes[:, 0])
+            switches = np.union1d(switches, repaired.changed_classes[:, 0])
         next_hops = state.next_hops.evaluated_at(
             program, build, elements, switches, self.intact.packets
         )

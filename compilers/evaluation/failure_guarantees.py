@@ -24,14 +24,14 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.evaluation.crossings import OverDamagedLegs
+from compilers.evaluation.crossings import DamagedLegCrossings
 from compilers.evaluation.damaged_loads import DamagedLoads, all_arrive
 from compilers.evaluation.guarantee import require_scipy
 from compilers.evaluation.host_rates import HostRates
 from compilers.evaluation.worst_link import WorstLink
 from compilers.proof.failures.risk_cases import Elements, named_elements, require_single
-from compilers.routing.intact_build import Intact
-from compilers.routing.link_repair import Repaired, repaired
+from compilers.routing.intact_build import IntactBuild
+from compilers.routing.link_repair import RepairedTables, repair_tables
 from compilers.tables.build import Build
 from inventory.problems import InputError
 
@@ -101,9 +101,12 @@ def failure_guarantees(
         loads = DamagedLegLoads(build, rates, len(cases))
     else:
         loads = DamagedLoads(build, rates, len(cases))
-    intact, guarantees = Intact.of(build), []
+    intact, guarantees = IntactBuild.of(build), []
     for number, (name, elements) in enumerate(cases, 1):
-        down, new_tables = np.array(elements, np.int64), repaired(intact, _dead(build, elements))
+        down, new_tables = (
+            np.array(elements, np.int64),
+            repair_tables(intact, _dead(build, elements)),
+        )
         with_alternates, with_new_tables = loads.guarantee(down), loads.guarantee(down, new_tables)
         guarantees.append(FailureGuarantee(kind, name, with_alternates, with_new_tables))
         if progress:
@@ -207,7 +210,9 @@ class DamagedLegLoads:
     def __init__(self, build: Build, rates: HostRates, failure_count: int) -> None:
         self.build, self.rates, self.failure_count = build, rates, failure_count
 
-    def guarantee(self, elements: NDArray[np.int64], new_tables: Repaired | None = None) -> float:
+    def guarantee(
+        self, elements: NDArray[np.int64], new_tables: RepairedTables | None = None
+    ) -> float:
         """The share that every host is guaranteed while elements are down.
 
         Args:
@@ -219,7 +224,7 @@ class DamagedLegLoads:
         if not len(living.switches):
             return 0.0
         build = replace(self.build, tables=new_tables.tables) if new_tables else self.build
-        crossings = OverDamagedLegs.of(build, elements, self.failure_count)
+        crossings = DamagedLegCrossings.of(build, elements, self.failure_count)
         arcs = crossings.arcs
         sends, takes = living.by_switch(*crossings.size)
         bounds = crossings.bounds(arcs, sends, takes)

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.evaluation.crossings import Arcs, Crossings, OverIntermediates, OverTables
+from compilers.evaluation.crossings import Arcs, Crossings, IntermediateCrossings, TableCrossings
 from compilers.evaluation.host_rates import HostRates
 from compilers.evaluation.worst_link import FIRST_BATCH, WorstLink
 from compilers.evaluation.worst_traffic import WorstTraffic
@@ -84,9 +84,9 @@ def guarantee(
     require_scipy()
     rates = HostRates.of(build, hosts_per_node)
     if build.forwarding.intermediates:
-        by_intermediates = OverIntermediates(build)
+        by_intermediates = IntermediateCrossings(build)
         return guarantee_of_links(build, by_intermediates, by_intermediates.arcs, rates, progress)
-    by_tables = OverTables(LinkCrossings.of(build))
+    by_tables = TableCrossings(LinkCrossings.of(build))
     arcs, load_bounds = by_tables.arcs, None
     if rates.are_equal and len(rates.host_rate) == build.tables.switches:
         # All links of an orbit have the same worst load, so one of them is enough. If the tables
@@ -99,7 +99,14 @@ def guarantee(
             )
             load_bounds = load_bounds[representatives]
         arcs = arcs[representatives]
-    return guarantee_of_links(build, by_tables, arcs, rates, progress, load_bounds)
+    return guarantee_of_links(
+        build,
+        crossings=by_tables,
+        arcs=arcs,
+        rates=rates,
+        progress=progress,
+        load_bounds=load_bounds,
+    )
 
 
 def require_scipy() -> None:

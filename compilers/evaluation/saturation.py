@@ -140,7 +140,7 @@ class LinkLoads:
         fluid, rates = Fluid.of(build), HostRates.of(build, hosts)
         traffic = pattern_traffic(build, pattern, rates, seed)
         capacity = link_capacity(fluid, rates)
-        minimal = fluid.loads(traffic, fluid.minimal())
+        minimal = fluid.loads(traffic, fluid.minimal_shares())
         by_tables = _loads_unless_minimal(build, fluid, traffic)
         adaptive = None
         if by_tables is not None and _can_fit_weights(build, fluid, traffic):
@@ -212,7 +212,7 @@ def _loads_unless_minimal(build: Build, fluid: Fluid, traffic: Traffic) -> Reals
     if (fluid.table_shares[1:] > 0).any():
         return fluid.loads_by_weights(traffic)
     if build.forwarding.intermediates:
-        return fluid.loads(_legs_over_intermediates(build, traffic), fluid.minimal())
+        return fluid.loads(_legs_over_intermediates(build, traffic), fluid.minimal_shares())
     return None
 
 
@@ -242,7 +242,7 @@ def loads_by_tables(build: Build, fluid: Fluid, traffic: Traffic) -> Reals:
         traffic: what switches send each other.
     """
     load = _loads_unless_minimal(build, fluid, traffic)
-    return fluid.loads(traffic, fluid.minimal()) if load is None else load
+    return fluid.loads(traffic, fluid.minimal_shares()) if load is None else load
 
 
 def share_by_tables(build: Build, pattern: str, hosts: int = 0, seed: int = 0) -> float:
@@ -319,7 +319,7 @@ def throughput(build: Build, pattern: str, hosts: int = 0, seed: int = 0) -> Pat
         return result
     valiant = None
     if legs := two_legs(loads.traffic, build.topology.endpoints):
-        valiant = loads.saturation(loads.fluid.loads(legs, loads.fluid.minimal()))
+        valiant = loads.saturation(loads.fluid.loads(legs, loads.fluid.minimal_shares()))
     saturations_by_routing = result.minimal, result.as_emitted, result.adaptive, valiant
     known_share = max(saturation.share for saturation in saturations_by_routing if saturation)
     best = optimum(

@@ -31,7 +31,7 @@ from compilers.expansion.link_ports import LinkPorts
 from compilers.expansion.new_hosts import needs_of_new_hosts
 from compilers.expansion.port_shortage import require_room, require_room_for_hosts
 from compilers.expansion.spare_nodes import SpareNodes, choose_spare_nodes, hosts_of_spares
-from compilers.routing.balanced_tables import balanced
+from compilers.routing.balanced_tables import balance_tables
 from compilers.routing.choose import choices
 from compilers.routing.minimal_routes import routes
 from compilers.spec.allocations import ASN, HOST, Allocations
@@ -156,12 +156,24 @@ def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) ->
     host_needs = needs_of_new_hosts(build, expansion, link_ports, old_hardware)
     require_room_for_hosts(host_needs, old_hardware.types, clusters_that_fit)
     wiring = grown_wiring(
-        build.wiring, expansion, link_ports, old_hardware, spare_nodes, host_needs
+        build.wiring,
+        expansion=expansion,
+        link_ports=link_ports,
+        hardware=old_hardware,
+        spare_nodes=spare_nodes,
+        host_needs=host_needs,
     )
     tables, forwarding = _tables(build, expansion, wiring)
     other_planes = [PlaneHardware(plane.wiring, hardware_of(plane)) for plane in planes]
     without_labels = grown_hardware(expansion, wiring, old_hardware, spare_nodes, other_planes)
-    whole = _whole_fabric(build, numbers, wiring, without_labels, addressing, spare_nodes)
+    whole = _whole_fabric(
+        build,
+        numbers=numbers,
+        wiring=wiring,
+        hardware=without_labels,
+        addressing=addressing,
+        spare_nodes=spare_nodes,
+    )
     hardware, allocations = allocate(whole, numbers)
     larger = replace(
         build,
@@ -177,7 +189,14 @@ def grow(build: Build, method: str, count: int, planes: Sequence[Build] = ()) ->
         systems=_systems(build, wiring, expansion.origin),
         identity="",
     )
-    return GrownFabric.of(build, larger, expansion, old_hardware, spare_nodes, clusters_that_fit)
+    return GrownFabric.of(
+        build,
+        larger=larger,
+        expansion=expansion,
+        hardware=old_hardware,
+        spare_nodes=spare_nodes,
+        clusters_that_fit=clusters_that_fit,
+    )
 
 
 def _whole_fabric(
@@ -298,7 +317,7 @@ def _tables(build: Build, expansion: Expansion, wiring: Wiring) -> tuple[Tables,
     q = topology.parameters.get("q")
     forwarding = routing.forwarding(int(q) if q else None, topology.family)
     tables = choices(tables, topology, wiring, forwarding)
-    return balanced(build.balance, tables, forwarding, topology, wiring)
+    return balance_tables(build.balance, tables, forwarding, topology, wiring)
 
 
 def _links_of_rows(build: Build) -> NDArray[np.int64]:

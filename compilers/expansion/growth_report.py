@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from compilers.cabling.cable_formats import as_csv, as_records
 from compilers.cabling.cable_plan import Cables, hardware_of
-from compilers.cabling.schedule_columns import Rows
+from compilers.cabling.schedule_columns import ScheduleRows
 from compilers.expansion.grow import GrownFabric, grow
 from compilers.expansion.uninstalled_rest import UninstalledRest, uninstalled_rest
 from compilers.tables.build import Build
@@ -48,7 +48,7 @@ class GrowthReport:
     and `nodes_renamed`. `cables_slower` and `without_management_address` are there only if they
     have something to say.
     """
-    rows: Rows
+    rows: ScheduleRows
     """The new cables."""
 
     @classmethod
@@ -68,7 +68,7 @@ class GrowthReport:
             todo = "write it like quadric:2, fan:1 or nucleus"
             raise InputError.of("a kind of cluster and how many", clusters, todo, key="clusters")
         grown = grow(build, match[1], int(match[2] or 1), planes)
-        rows = Rows(grown.build.wiring, grown.cables, grown.added)
+        rows = ScheduleRows(grown.build.wiring, grown.cables, grown.added)
         return cls(grown.build, _facts_of_clusters(build, grown), rows)
 
     @classmethod
@@ -83,7 +83,7 @@ class GrowthReport:
             InputError: the builds are not of one fabric.
         """
         rest = uninstalled_rest(build, larger)
-        rows = Rows(larger.wiring, rest.cables, rest.added)
+        rows = ScheduleRows(larger.wiring, rest.cables, rest.added)
         return cls(larger, _facts_of_rest(build, larger, rest), rows)
 
     def __repr__(self) -> str:

@@ -359,7 +359,15 @@ def _layout(
     position = places_in(rack, label, lower, ~is_centre)
     kind = np.zeros(len(names), np.uint8)
     kind[1:] = 1
-    return Layout(name, rack, position, kinds, kind, names, np.asarray(centre, np.int32))
+    return Layout(
+        name,
+        rack=rack,
+        position=position,
+        kinds=kinds,
+        kind=kind,
+        names=names,
+        centre=np.asarray(centre, np.int32),
+    )
 
 
 def _quadric(quadrics: NDArray[np.int64], start: int | None) -> int:

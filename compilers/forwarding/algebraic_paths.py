@@ -53,7 +53,7 @@ class Plane(NamedTuple):
     """int32[q]: negatives."""
     inv: Vertices
     """int32[q]: inverses; that of 0 has no meaning."""
-    near: Vertices
+    first_neighbour: Vertices
     """int32[N]: the first vertex that is orthogonal to each one; it may be the vertex itself."""
 
 
@@ -64,14 +64,14 @@ class Star(NamedTuple):
     """The vectors of the structure graph."""
     members: int
     """k, the routers of a supernode."""
-    image: Vertices
+    bijection: Vertices
     """int32[2, k]: the bijections f, along an arc to a larger structure vertex, and f⁻¹, to a
     smaller one."""
-    joined: NDArray[np.bool_]
+    is_joined: NDArray[np.bool_]
     """bool[2, k, k]: the links inside a supernode, and inside that of a quadric."""
-    common: Vertices
+    common_neighbour: Vertices
     """int32[2, k, k]: the first common neighbour of two members by these links, or `NO_VERTEX`."""
-    neighbour: Vertices
+    first_neighbour: Vertices
     """int32[N]: the first neighbour of each structure vertex."""
 
 
@@ -82,7 +82,18 @@ def plane(q: int) -> Plane:
     x, y, z = (np.ascontiguousarray(column) for column in points(q).T)
     # (0, 0, 1) is orthogonal to (x, y, 0), and (0, 1, -y/z) to (x, y, z): the first of its line.
     near = np.where(z == 0, 0, 1 + gf.mul[gf.neg[y], gf.inv[z]]).astype(np.int32)
-    return Plane(q, order(q), x, y, z, gf.add, gf.mul, gf.neg, gf.inv, near)
+    return Plane(
+        q,
+        size=order(q),
+        x=x,
+        y=y,
+        z=z,
+        add=gf.add,
+        mul=gf.mul,
+        neg=gf.neg,
+        inv=gf.inv,
+        first_neighbour=near,
+    )
 
 
 @lru_cache(maxsize=8)
@@ -98,10 +109,17 @@ def star(q: int, kind: str, degree: int) -> Star:
     common = np.where(is_common.any(axis=3), is_common.argmax(axis=3), NO_VERTEX).astype(np.int32)
     structure = plane(q)
     # A quadric (0, 1, z) is the first of its own line. The next one is (1, 0, 0), of number 1 + q.
-    is_itself = structure.near == np.arange(structure.size)
-    neighbour = np.where(is_itself, 1 + q, structure.near).astype(np.int32)
+    is_itself = structure.first_neighbour == np.arange(structure.size)
+    neighbour = np.where(is_itself, 1 + q, structure.first_neighbour).astype(np.int32)
     image = np.stack((pattern.forward, pattern.backward))
-    return Star(structure, pattern.order, image, joined, common, neighbour)
+    return Star(
+        structure,
+        members=pattern.order,
+        bijection=image,
+        is_joined=joined,
+        common_neighbour=common,
+        first_neighbour=neighbour,
+    )
 
 
 @loop
@@ -173,7 +191,7 @@ def incidence_path(tables: Plane, source: int, destination: int, path: Vertices)
     elif dot(tables, start, end) == 0:
         path[1] = destination
     else:
-        first = tables.near[start]
+        first = tables.first_neighbour[start]
         path[1] = first_of_other_side + first
         path[2] = first_of_side + meeting(tables, first, end)
         path[3] = destination
@@ -190,7 +208,7 @@ def tree_path(tables: Plane, source: int, destination: int, path: Vertices) -> N
     if source == destination:
         return
     start, end = source % tables.size, destination % tables.size
-    spine = tables.near[start] if start == end else meeting(tables, start, end)
+    spine = tables.first_neighbour[start] if start == end else meeting(tables, start, end)
     path[1], path[2] = tables.size + spine, destination
 
 
@@ -213,25 +231,25 @@ def next_router(tables: Star, router: int, destination: int) -> int:
     if x == y:
         # In one supernode: the link, a common neighbour, or the way over another supernode.
         quadric = 1 if dot(tables.plane, x, x) == 0 else 0
-        if tables.joined[quadric, member, goal]:
+        if tables.is_joined[quadric, member, goal]:
             return destination
-        common: int = tables.common[quadric, member, goal]
+        common: int = tables.common_neighbour[quadric, member, goal]
         if common != NO_VERTEX:
             return x * tables.members + common
-        return joined_router(tables, x, member, tables.neighbour[x])
+        return joined_router(tables, x, member, tables.first_neighbour[x])
     middle = meeting(tables.plane, x, y)
     if dot(tables.plane, x, y) != 0:
         return joined_router(tables, x, member, middle)
     # Supernodes x and y are joined: the link, a link inside before it or after it, or the way over
     # a third supernode that is joined to both.
     towards = 0 if x < y else 1
-    image: int = tables.image[towards, member]
-    preimage: int = tables.image[1 - towards, goal]
+    image: int = tables.bijection[towards, member]
+    preimage: int = tables.bijection[1 - towards, goal]
     if image == goal:
         return destination
-    if tables.joined[0, member, preimage]:
+    if tables.is_joined[0, member, preimage]:
         return x * tables.members + preimage
-    if tables.joined[0, image, goal]:
+    if tables.is_joined[0, image, goal]:
         return y * tables.members + image
     return joined_router(tables, x, member, middle)
 
@@ -239,7 +257,7 @@ def next_router(tables: Star, router: int, destination: int) -> int:
 @loop
 def joined_router(tables: Star, x: int, member: int, z: int) -> int:
     """The router at structure vertex z that (x, member) is joined to; by a loop where z is x."""
-    router: int = z * tables.members + tables.image[0 if x <= z else 1, member]
+    router: int = z * tables.members + tables.bijection[0 if x <= z else 1, member]
     return router
 
 

@@ -19,7 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.forwarding.link_crossings import DestinationClasses, Pairs, collect_pairs
+from compilers.forwarding.link_crossings import CrossingPairs, DestinationClasses, collect_pairs
 from compilers.forwarding.link_shares import EQUAL_SHARES, LinkShares, NextHopTable
 from compilers.forwarding.machine_code import for_packets, inlined_loop, loop
 from compilers.forwarding.rule import DELIVER, Array, Program, spreads
@@ -46,7 +46,7 @@ class FabricState(NamedTuple):
     """The tables in links."""
     next_hops: NextHopTable
     """The links by which packets leave, while some elements are down."""
-    egress: Array
+    egress_class: Array
     """int16[D, S], the class of each switch for each destination."""
     destinations: Array
     """int64[D], the switch of each destination."""
@@ -61,7 +61,7 @@ class Stack(NamedTuple):
     """int64[n], its ingress link there."""
     links: Array
     """int64[n], how many links it has crossed."""
-    part: Array
+    share: Array
     """float64[n], the part of the pair's packets that it stands for."""
 
 
@@ -70,11 +70,11 @@ class PairLoad(NamedTuple):
 
     share: Array
     """float64[S·K], the part of the pair's packets that crosses each arc."""
-    crossed: Array
+    crossed_arcs: Array
     """int64[2·S·K], the arcs that the pair crosses before or after the change; some occur twice.
     The loads before and after share this array."""
     crossed_count: Array
-    """int64[1], how many arcs there are in `crossed`; of both loads together."""
+    """int64[1], how many arcs there are in `crossed_arcs`; of both loads together."""
     stack: Stack
     """A buffer for packets in transit."""
 
@@ -103,7 +103,7 @@ class ChangedShares(NamedTuple):
 def add_share(load: PairLoad, arc: int, share: float) -> None:
     """Add a share to an arc, which is noted as crossed if it had none."""
     if load.share[arc] == 0:
-        load.crossed[load.crossed_count[0]] = arc
+        load.crossed_arcs[load.crossed_count[0]] = arc
         load.crossed_count[0] += 1
     load.share[arc] += share
 
@@ -112,15 +112,15 @@ def add_share(load: PairLoad, arc: int, share: float) -> None:
 def follow_hosts(state: FabricState, s: int, d: int, load: PairLoad) -> None:
     """Follow the packets of hosts at switch s to destination d, and add their shares to a load."""
     p, table, most_links = state.program, state.next_hops, state.program.far.shape[1]
-    c = state.egress[d, s]
+    c = state.egress_class[d, s]
     for k in range(most_links if c >= 0 else 0):
-        part = table.host[s, c, k]
+        part = table.host_share[s, c, k]
         if part == 0:
             continue
         add_share(load, s * most_links + k, part)
         t, t_ingress, marked = p.far[s, k], p.far_link[s, k], 0.0
-        if len(table.marked) > 0 and spreads(p, state.egress[d, t]):
-            marked = table.marked[s, c, k]
+        if len(table.marked_share) > 0 and spreads(p, state.egress_class[d, t]):
+            marked = table.marked_share[s, c, k]
         follow_second_switch(state, t, t_ingress, d, marked, part - marked, load)
 
 
@@ -158,8 +158,8 @@ def follow_second_switch(
 @inlined_loop
 def next_hop(state: FabricState, s: int, ingress: int, d: int) -> int:
     """The only link by which packets in transit leave; below 0 where they are dropped."""
-    c = state.egress[d, s]
-    return int(state.next_hops.transit[s, c, ingress, 0]) if c >= 0 else -1
+    c = state.egress_class[d, s]
+    return int(state.next_hops.transit_links[s, c, ingress, 0]) if c >= 0 else -1
 
 
 @inlined_loop
@@ -177,7 +177,7 @@ def follow_transit(
         part: the part of the pair's packets that they are.
         load: added to.
     """
-    if state.next_hops.transit.shape[3] > 1:
+    if state.next_hops.transit_links.shape[3] > 1:
         follow_every_path(state, s, ingress, d, crossed, part, load)
         return
     p, most_links = state.program, state.program.far.shape[1]
@@ -197,28 +197,32 @@ def follow_every_path(
 
     The arguments are those of `follow_transit`.
     """
-    p, transit, most_links = state.program, state.next_hops.transit, state.program.far.shape[1]
+    p, transit, most_links = (
+        state.program,
+        state.next_hops.transit_links,
+        state.program.far.shape[1],
+    )
     stack = load.stack
     # The packet on top of the stack is replaced by a packet for each of its next hops.
-    stack.switch[0], stack.ingress[0], stack.links[0], stack.part[0] = s, ingress, crossed, part
+    stack.switch[0], stack.ingress[0], stack.links[0], stack.share[0] = s, ingress, crossed, part
     waiting = 1
     while waiting > 0:
         waiting -= 1
         s, ingress, links = stack.switch[waiting], stack.ingress[waiting], stack.links[waiting]
-        c, next_hops = state.egress[d, s], 0
+        c, next_hops = state.egress_class[d, s], 0
         if c < 0:
             continue
         for i in range(transit.shape[3]):
             next_hops += transit[s, c, ingress, i] >= 0
         for i in range(next_hops):
-            k, share = transit[s, c, ingress, i], stack.part[waiting] / next_hops
+            k, share = transit[s, c, ingress, i], stack.share[waiting] / next_hops
             add_share(load, s * most_links + k, share)
             if links >= MOST_HOPS:
                 continue
             # From the top down: the place of the packet itself, which is still read, comes last.
             last = waiting + next_hops - 1 - i
             stack.switch[last], stack.ingress[last] = p.far[s, k], p.far_link[s, k]
-            stack.links[last], stack.part[last] = links + 1, share
+            stack.links[last], stack.share[last] = links + 1, share
         if links < MOST_HOPS:
             waiting += next_hops
 
@@ -226,14 +230,15 @@ def follow_every_path(
 @loop
 def host_packets_differ(before: FabricState, after: FabricState, s: int, d: int) -> bool:
     """Whether packets of the hosts of switch s leave by other links or in other shares."""
-    c, class_after = before.egress[d, s], after.egress[d, s]
+    c, class_after = before.egress_class[d, s], after.egress_class[d, s]
     if c < 0 or class_after < 0:
         return bool(c != class_after)
-    for k in range(before.next_hops.host.shape[2]):
-        if before.next_hops.host[s, c, k] != after.next_hops.host[s, class_after, k]:
+    for k in range(before.next_hops.host_share.shape[2]):
+        if before.next_hops.host_share[s, c, k] != after.next_hops.host_share[s, class_after, k]:
             return True
-        if len(before.next_hops.marked) > 0 and (
-            before.next_hops.marked[s, c, k] != after.next_hops.marked[s, class_after, k]
+        if len(before.next_hops.marked_share) > 0 and (
+            before.next_hops.marked_share[s, c, k]
+            != after.next_hops.marked_share[s, class_after, k]
         ):
             return True
     return False
@@ -268,7 +273,7 @@ def path_differs(before: FabricState, after: FabricState, arc: int, d: int, answ
         d: their destination.
         answers: int64[S·K], the answers so far (`known_answer`); written for all arcs of the path.
     """
-    if before.next_hops.transit.shape[3] > 1:
+    if before.next_hops.transit_links.shape[3] > 1:
         return True
     p, most_links = before.program, before.program.far.shape[1]
     path_arc, links, answer = arc, 0, SAME_PATH
@@ -324,9 +329,9 @@ def follow_pair(
         follow_hosts(before, s, d, load_before)
         follow_hosts(after, s, d, load_after)
         return
-    most_links, c = before.program.far.shape[1], before.egress[d, s]
+    most_links, c = before.program.far.shape[1], before.egress_class[d, s]
     for k in range(most_links if c >= 0 else 0):
-        if before.next_hops.host[s, c, k] != 0:
+        if before.next_hops.host_share[s, c, k] != 0:
             follow_behind_first_link(before, after, s, k, d, load_before, load_after, answers)
 
 
@@ -354,12 +359,12 @@ def follow_behind_first_link(
         answers: as in `path_differs`.
     """
     p, table, most_links = before.program, before.next_hops, before.program.far.shape[1]
-    c = before.egress[d, s]
-    part, t, t_ingress = table.host[s, c, k], p.far[s, k], p.far_link[s, k]
+    c = before.egress_class[d, s]
+    part, t, t_ingress = table.host_share[s, c, k], p.far[s, k], p.far_link[s, k]
     marked, marked_after = 0.0, 0.0
-    if len(table.marked) > 0:
-        marked = table.marked[s, c, k] if spreads(p, before.egress[d, t]) else 0.0
-        marked_after = table.marked[s, c, k] if spreads(p, after.egress[d, t]) else 0.0
+    if len(table.marked_share) > 0:
+        marked = table.marked_share[s, c, k] if spreads(p, before.egress_class[d, t]) else 0.0
+        marked_after = table.marked_share[s, c, k] if spreads(p, after.egress_class[d, t]) else 0.0
     plain, spread_share = part - marked, table.spread_share[t, t_ingress] if marked > 0 else 0.0
     spread_differs = marked > 0 and spread_share != after.next_hops.spread_share[t, t_ingress]
     if marked != marked_after or spread_differs:
@@ -445,7 +450,7 @@ def flag_crossing_pairs(
     destinations: DestinationClasses,
     arcs: Array,
     flagged: Array,
-    pairs: Pairs,
+    pairs: CrossingPairs,
     changed: Array,
 ) -> None:
     """Mark the pairs that cross some arcs to some destinations.
@@ -489,17 +494,17 @@ def flag_changed_rows(
     """
     for i in range(len(switches)):
         s = switches[i]
-        for d in range(len(before.egress)):
-            c = before.egress[d, s]
-            if c != after.egress[d, s]:
+        for d in range(len(before.egress_class)):
+            c = before.egress_class[d, s]
+            if c != after.egress_class[d, s]:
                 # Where packets were delivered, s is d itself, and its hosts send none over links.
                 flagged[i, :, d], changed[s, d] = True, c != DELIVER
             elif c >= 0 and classes[i, c]:
                 changed[s, d] = True
                 for ingress in range(flagged.shape[1]):
-                    for m in range(before.next_hops.transit.shape[3]):
-                        link_before = before.next_hops.transit[s, c, ingress, m]
-                        if link_before != after.next_hops.transit[s, c, ingress, m]:
+                    for m in range(before.next_hops.transit_links.shape[3]):
+                        link_before = before.next_hops.transit_links[s, c, ingress, m]
+                        if link_before != after.next_hops.transit_links[s, c, ingress, m]:
                             flagged[i, ingress, d] = True
 
 
@@ -535,7 +540,7 @@ class IntactPaths(NamedTuple):
             rows: int64[m], the switches with changed rows.
             classes: int64[l, 2], the changed classes, each as switch and class.
         """
-        (ends, switch_count), p = self.state.egress.shape, self.state.program
+        (ends, switch_count), p = self.state.egress_class.shape, self.state.program
         changed, most_links = np.zeros((switch_count, ends), np.bool_), p.far.shape[1]
         switches = np.union1d(rows, classes[:, 0])
         # bool[n, C], the changed classes of each of these switches.
@@ -552,7 +557,7 @@ class IntactPaths(NamedTuple):
         changed_destinations = np.concatenate(
             (np.ones((len(arcs), ends), np.bool_), flagged[place, ingress])
         )
-        pairs = Pairs.buffer(switch_count, ends, most_links)
+        pairs = CrossingPairs.buffer(switch_count, ends, most_links)
         mark = for_packets(self.packets, flag_crossing_pairs)
         mark(p, self.leaving, self.destinations, changed_arcs, changed_destinations, pairs, changed)
         return changed

@@ -87,15 +87,15 @@ FIRST_ROWS = 64
 """How many rows of losses there is room for at first (`with_space`)."""
 
 
-class Cases(NamedTuple):
+class FailureSets(NamedTuple):
     """Sets of failures."""
 
     failed: Array
     """int64[n, F], the failed elements of each case; E + S, which is no element, fills the row."""
-    first: Array
-    """int64[E + S + 1], where the cases with each element begin in `of_element`: the elements of
-    the cables first, then those of the switches."""
-    of_element: Array
+    first_of_element: Array
+    """int64[E + S + 1], where the cases with each element begin in `cases_of_element`: the elements
+    of the cables first, then those of the switches."""
+    cases_of_element: Array
     """int64[m], the numbers of the cases with element 0, then of the cases with element 1, …"""
 
 
@@ -128,7 +128,7 @@ class Scratch(NamedTuple):
     other rows; -1: none."""
 
 
-def scratch_for(p: Program, cases: Cases) -> Scratch:
+def scratch_for(p: Program, cases: FailureSets) -> Scratch:
     """The scratch arrays for walks of a program under these sets of failures."""
     switches, all_states = len(p.far), count_states(p)
     count, at_once = cases.failed.shape
@@ -285,8 +285,8 @@ def intact_paths(
         p, has_hosts, egress, d, scratch.depth, scratch.states
     )
     outcome = flood(p, egress, d, no_failures, each_link, scratch.depth, scratch.states, count)
-    figures[STRAYS], figures[LONGEST] = outcome.lost, outcome.longest
-    return outcome.reached
+    figures[STRAYS], figures[LONGEST] = outcome.lost_count, outcome.max_hops
+    return outcome.state_count
 
 
 @loop
@@ -294,7 +294,7 @@ def packets_lost(
     p: Program,
     egress: Array,
     d: int,
-    cases: Cases,
+    cases: FailureSets,
     each_link: bool,
     states: Array,
     stamp: int,
@@ -334,8 +334,8 @@ def packets_lost(
         )
         for nth in range(element_count):
             element = scratch.next_elements[nth]
-            for x in range(cases.first[element], cases.first[element + 1]):
-                case = cases.of_element[x]
+            for x in range(cases.first_of_element[element], cases.first_of_element[element + 1]):
+                case = cases.cases_of_element[x]
                 if scratch.last_stamp[case] == stamp + i:
                     continue  # a case with several elements that this packet needs
                 scratch.last_stamp[case] = stamp + i
@@ -390,7 +390,7 @@ def pairs_lost(
     p: Program,
     egress: Array,
     d: int,
-    cases: Cases,
+    cases: FailureSets,
     each_link: bool,
     states: Array,
     lost: Array,
@@ -449,7 +449,7 @@ def any_lost(
     p: Program,
     egress: Array,
     d: int,
-    cases: Cases,
+    cases: FailureSets,
     states: Array,
     stamp: int,
     scratch: Scratch,
@@ -477,7 +477,7 @@ def losses_towards(
     p: Program,
     egress: Array,
     d: int,
-    cases: Cases,
+    cases: FailureSets,
     each_link: bool,
     states: Array,
     stamp: int,
@@ -516,7 +516,7 @@ def walk_cases(
     egresses: Array,
     destinations: Array,
     minimal_far: Array,
-    cases: Cases,
+    cases: FailureSets,
     scratch: Scratch,
     each_link: bool,
     figures: Array,

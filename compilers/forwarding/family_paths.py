@@ -248,7 +248,7 @@ class _PolarStarPaths(FamilyPaths):
         z, image = divmod(next_vertex, tables.members)
         y = destination // tables.members
         bijection = "f" if x <= z else "f⁻¹"
-        in_every_supernode = tables.joined[0]  # without the loops of quadrics
+        in_every_supernode = tables.is_joined[0]  # without the loops of quadrics
         if x == z and in_every_supernode[member, image]:
             return f"members {member} and {image} are joined in every supernode"
         image_text = f"{bijection}({member}) = {image}"

@@ -40,24 +40,24 @@ class HostPaths:
 
     pair: Numbers
     """int64[m], the number of the pair of switches, ascending."""
-    part: NDArray[np.float64]
+    share: NDArray[np.float64]
     """float64[m], the part of the pair's packets that takes this path."""
-    length: NDArray[np.int16]
+    links_or_fault: NDArray[np.int16]
     """int16[m], how many links the path has; or a fault, which is negative: a key of `FAULTS`."""
-    end: Numbers
+    last_switch: Numbers
     """int64[m], the last switch."""
     arcs: NDArray[np.int32]
     """int32[H, m], the links of the path, s·K + k for link k of switch s; -1 after the last."""
-    marked: NDArray[np.bool_]
+    is_marked: NDArray[np.bool_]
     """bool[H, m], whether packets leave by that link with a mark."""
 
 
 class TwoLegs(NamedTuple):
     """The two legs of the paths over intermediates, each followed alone."""
 
-    first: HostPaths
+    to_intermediates: HostPaths
     """From every switch to every intermediate: by source, then by intermediate."""
-    second: HostPaths
+    from_intermediates: HostPaths
     """From every switch to every switch: by source, then by destination."""
 
 
@@ -71,7 +71,7 @@ class TabulatedHops:
     """What switches hold, as they are cabled now."""
     next_hops: StateHops
     """The next hops of every state of every switch."""
-    given_up: NDArray[np.int32]
+    given_up_intermediate: NDArray[np.int32]
     """int32[S, C], the intermediate that a switch gives up (`rule.gives_up`), as the link to it is
     down, by the class of the intermediate; -1 where there is none. The first leg ends there."""
 
@@ -141,32 +141,40 @@ class TabulatedHops:
         """
         if not self.walks.build.forwarding.intermediates:
             return self._followed(source, destination)
-        vias = intermediates(self.walks.build)
+        candidates = intermediates(self.walks.build)
         # int64[n, V], by pair the order of intermediates: the source itself comes first.
-        via_order = np.argsort(vias != source[:, None], axis=1, kind="stable")
-        pair = np.repeat(np.arange(len(source)), len(vias))
+        intermediate_order = np.argsort(candidates != source[:, None], axis=1, kind="stable")
+        pair = np.repeat(np.arange(len(source)), len(candidates))
         first, second = self.legs
         # The index of both legs of each path, in the order in which `TwoLegs` has them.
-        to_via = (source[:, None] * len(vias) + via_order).ravel()
-        from_via = first.end[to_via] * len(self.program.far) + destination[pair]
-        is_lost = first.length[to_via] < 0
-        second_arcs = np.where(is_lost, -1, second.arcs[:, from_via]).astype(np.int32)
-        arcs = np.concatenate((first.arcs[:, to_via], second_arcs))
+        to_intermediate = (source[:, None] * len(candidates) + intermediate_order).ravel()
+        from_intermediate = (
+            first.last_switch[to_intermediate] * len(self.program.far) + destination[pair]
+        )
+        is_lost = first.links_or_fault[to_intermediate] < 0
+        second_arcs = np.where(is_lost, -1, second.arcs[:, from_intermediate]).astype(np.int32)
+        arcs = np.concatenate((first.arcs[:, to_intermediate], second_arcs))
         return HostPaths(
             pair=pair,
-            part=np.full(len(pair), 1 / len(vias)),
-            length=_total_length(first.length[to_via], second.length[from_via]),
-            end=np.where(is_lost, first.end[to_via], second.end[from_via]),
+            share=np.full(len(pair), 1 / len(candidates)),
+            links_or_fault=_total_length(
+                first.links_or_fault[to_intermediate], second.links_or_fault[from_intermediate]
+            ),
+            last_switch=np.where(
+                is_lost, first.last_switch[to_intermediate], second.last_switch[from_intermediate]
+            ),
             arcs=arcs,
-            marked=np.zeros_like(arcs, np.bool_),
+            is_marked=np.zeros_like(arcs, np.bool_),
         )
 
     @cached_property
     def legs(self) -> TwoLegs:
         """The two legs of packets over intermediates."""
-        switches, vias = np.arange(len(self.program.far)), intermediates(self.walks.build)
+        switches, candidates = np.arange(len(self.program.far)), intermediates(self.walks.build)
         first = self._followed(
-            np.repeat(switches, len(vias)), np.tile(vias, len(switches)), to_intermediates=True
+            np.repeat(switches, len(candidates)),
+            np.tile(candidates, len(switches)),
+            to_intermediates=True,
         )
         second = self._followed(
             np.repeat(switches, len(switches)), np.tile(switches, len(switches))
@@ -182,13 +190,18 @@ class TabulatedHops:
         """
         switches = len(self.program.far)
         first, second = self.legs
-        to_via, end = first.length.reshape(switches, -1), first.end.reshape(switches, -1)
-        from_switch = second.length.reshape(switches, -1)
+        to_intermediate, end = (
+            first.links_or_fault.reshape(switches, -1),
+            first.last_switch.reshape(switches, -1),
+        )
+        from_switch = second.links_or_fault.reshape(switches, -1)
         # Begin with more than any path has, and with the lowest of all faults.
         fewest = np.full_like(from_switch, 2 * MOST_HOPS)
         most = np.full_like(from_switch, MISDELIVERED)
-        for via in range(to_via.shape[1]):
-            total = _total_length(to_via[:, via, None], from_switch[end[:, via]])
+        for intermediate in range(to_intermediate.shape[1]):
+            total = _total_length(
+                to_intermediate[:, intermediate, None], from_switch[end[:, intermediate]]
+            )
             np.minimum(fewest, total, out=fewest)
             np.maximum(most, total, out=most)
         return fewest, most
@@ -204,7 +217,7 @@ class TabulatedHops:
         """
         first, second = self.legs
         switches = len(packets)
-        ends = np.where(first.length < 0, LOST_ON_LEG, first.end)
+        ends = np.where(first.links_or_fault < 0, LOST_ON_LEG, first.last_switch)
         ends = ends.reshape(switches, -1).astype(np.int32)
         first_arcs, second_arcs = _by_source(first, switches), _by_source(second, switches)
         fewest, most = np.zeros((2, self.program.far.size), np.int64)
@@ -232,22 +245,27 @@ class TabulatedHops:
                 may give up.
             only_first: whether only the first next hop of each state is taken.
         """
-        paths = _GrowingPaths.at_hosts(source, self.program.far.shape[1])
+        paths = _GrowingPaths.from_hosts(source, self.program.far.shape[1])
         for links in range(MOST_HOPS + 1):
             destination_of_path = destination[paths.pair]
             egress = self.walks.all_egress[destination_of_path, paths.switch]
             delivered = np.where(paths.switch == destination_of_path, links, MISDELIVERED)
             paths.end(egress < 0, np.where(egress == DELIVER, delivered, LOST))
             if to_intermediates:
-                given_up = self.given_up[paths.switch, egress]
+                given_up = self.given_up_intermediate[paths.switch, egress]
                 paths.end(given_up == destination_of_path, links)
-            if links == MOST_HOPS or not paths.going.any():
+            if links == MOST_HOPS or not paths.is_unfinished.any():
                 break
             path, choice = self._choices(paths, egress, only_first)
-            paths = paths.copied(path)
+            paths = paths.selected(path)
             self._cross_link(paths, choice)
         return HostPaths(
-            paths.pair, paths.part, paths.length, paths.switch, paths.arcs, paths.marked
+            paths.pair,
+            share=paths.share,
+            links_or_fault=paths.links_or_fault,
+            last_switch=paths.switch,
+            arcs=paths.arcs,
+            is_marked=paths.is_marked,
         )
 
     def _choices(
@@ -270,14 +288,14 @@ class TabulatedHops:
         classes = self.program.order.shape[1]
         ingress_places = states_of_a_switch(self.program) // classes
         state = (paths.switch * ingress_places + paths.ingress_place) * classes + egress
-        state = np.where(paths.going, state, 0)
+        state = np.where(paths.is_unfinished, state, 0)
         begin, count = self._begins[state], self.next_hops.count[state]
         # By copy: the path that it continues, and which copy of this path it is.
-        copies = np.where(paths.going & (not only_first), np.maximum(count, 1), 1)
+        copies = np.where(paths.is_unfinished & (not only_first), np.maximum(count, 1), 1)
         path = np.repeat(np.arange(len(state)), copies)
         first_copy = np.cumsum(copies) - copies
         nth_copy = np.arange(len(path)) - first_copy[path]
-        has_choice = paths.going & (count > 0)
+        has_choice = paths.is_unfinished & (count > 0)
         return path, np.where(has_choice[path], begin[path] + nth_copy, NO_CHOICE)
 
     def _cross_link(self, paths: _GrowingPaths, choice: Numbers) -> None:
@@ -289,22 +307,22 @@ class TabulatedHops:
         """
         p, most_links = self.program, self.program.far.shape[1]
         # NO_CHOICE as an index gives the values of the last next hop. They are left out by `where`
-        # here, and by `going` below.
+        # here, and by `is_unfinished` below.
         link = np.where(choice != NO_CHOICE, self.next_hops.link[choice], DROP)
-        paths.part *= np.where(link >= 0, self.next_hops.part[choice], 1)
+        paths.share *= np.where(link >= 0, self.next_hops.share[choice], 1)
         paths.end(link < 0, LOST)
-        arc = np.where(paths.going, paths.switch * most_links + link, -1).astype(np.int32)
+        arc = np.where(paths.is_unfinished, paths.switch * most_links + link, -1).astype(np.int32)
         if p.every_hop:  # a path that crosses a link again has no end
             is_repeated = (paths.arcs == arc).any(axis=0)
             paths.cut(is_repeated)
             arc[is_repeated] = -1
-        marked = paths.going & self.next_hops.marked[choice]
+        marked = paths.is_unfinished & self.next_hops.is_marked[choice]
         paths.arcs = np.concatenate((paths.arcs, arc[None]))
-        paths.marked = np.concatenate((paths.marked, marked[None]))
+        paths.is_marked = np.concatenate((paths.is_marked, marked[None]))
         # Places of marked packets follow those of links and of hosts.
-        far_link = np.where(paths.going, p.far_link[paths.switch, link], 0)
+        far_link = np.where(paths.is_unfinished, p.far_link[paths.switch, link], 0)
         paths.ingress_place = far_link + np.where(marked, most_links + 1, 0)
-        paths.switch = np.where(paths.going, p.far[paths.switch, link], paths.switch)
+        paths.switch = np.where(paths.is_unfinished, p.far[paths.switch, link], paths.switch)
 
 
 @dataclass(slots=True, eq=False)
@@ -317,19 +335,19 @@ class _GrowingPaths:
     """int64[m], the switch where the packets are."""
     ingress_place: Numbers
     """int64[m], their ingress place there, as in `compilers.forwarding.state_hops`."""
-    part: NDArray[np.float64]
+    share: NDArray[np.float64]
     """float64[m], the part of the pair's packets."""
-    length: NDArray[np.int16]
+    links_or_fault: NDArray[np.int16]
     """int16[m], as in `HostPaths`; LOOPED until `end` sets it, and for good if the path is cut."""
     arcs: NDArray[np.int32]
     """int32[H, m], as in `HostPaths`."""
-    marked: NDArray[np.bool_]
+    is_marked: NDArray[np.bool_]
     """bool[H, m], as in `HostPaths`."""
-    going: NDArray[np.bool_]
+    is_unfinished: NDArray[np.bool_]
     """bool[m], whether the path goes on."""
 
     @classmethod
-    def at_hosts(cls, source: Numbers, most_links: int) -> _GrowingPaths:
+    def from_hosts(cls, source: Numbers, most_links: int) -> _GrowingPaths:
         """A path without links for each pair of switches, at the hosts of its source.
 
         Args:
@@ -341,11 +359,11 @@ class _GrowingPaths:
             pair=np.arange(n),
             switch=source,
             ingress_place=np.full(n, most_links),
-            part=np.ones(n),
-            length=np.full(n, LOOPED, np.int16),
+            share=np.ones(n),
+            links_or_fault=np.full(n, LOOPED, np.int16),
             arcs=np.zeros((0, n), np.int32),
-            marked=np.zeros((0, n), np.bool_),
-            going=np.ones(n, np.bool_),
+            is_marked=np.zeros((0, n), np.bool_),
+            is_unfinished=np.ones(n, np.bool_),
         )
 
     def end(self, where: NDArray[np.bool_], length: ArrayLike) -> None:
@@ -355,9 +373,9 @@ class _GrowingPaths:
             where: bool[m], which paths end, if they still go on.
             length: int, or int[m]: how many links they have, or a fault.
         """
-        ended = self.going & where
-        self.length = np.where(ended, length, self.length).astype(np.int16)
-        self.going = self.going & ~ended
+        ended = self.is_unfinished & where
+        self.links_or_fault = np.where(ended, length, self.links_or_fault).astype(np.int16)
+        self.is_unfinished = self.is_unfinished & ~ended
 
     def cut(self, where: NDArray[np.bool_]) -> None:
         """End paths that would go round for ever; their length stays LOOPED.
@@ -365,19 +383,19 @@ class _GrowingPaths:
         Args:
             where: bool[m], which paths are cut.
         """
-        self.going = self.going & ~where
+        self.is_unfinished = self.is_unfinished & ~where
 
-    def copied(self, path: Numbers) -> _GrowingPaths:
+    def selected(self, path: Numbers) -> _GrowingPaths:
         """Copies of these paths, by their numbers, int64[n]."""
         return _GrowingPaths(
             pair=self.pair[path],
             switch=self.switch[path],
             ingress_place=self.ingress_place[path],
-            part=self.part[path],
-            length=self.length[path],
+            share=self.share[path],
+            links_or_fault=self.links_or_fault[path],
             arcs=self.arcs[:, path],
-            marked=self.marked[:, path],
-            going=self.going[path],
+            is_marked=self.is_marked[:, path],
+            is_unfinished=self.is_unfinished[path],
         )
 
 
@@ -394,7 +412,7 @@ def _by_source(paths: HostPaths, switches: int) -> NDArray[np.int32]:
 
 
 def _given_up_intermediates(walks: Walks, p: Program, failed: Numbers) -> NDArray[np.int32]:
-    """int32[S, C], of `TabulatedHops.given_up`, while some elements are down."""
+    """int32[S, C], of `TabulatedHops.given_up_intermediate`, while some elements are down."""
     switches, classes, _ = p.order.shape
     given_up = np.full((switches, classes), -1, np.int32)
     if not walks.build.forwarding.intermediates or not len(failed):
@@ -403,7 +421,7 @@ def _given_up_intermediates(walks: Walks, p: Program, failed: Numbers) -> NDArra
     link_is_down = np.isin(p.cable, failed) | far_is_down
     for switch in np.flatnonzero(link_is_down.any(axis=1)).tolist():
         for c in np.flatnonzero(p.order[switch, :, 0] >= 0).tolist():
-            via = int(p.far[switch, p.order[switch, c, 0]])
-            if via >= 0 and gives_up(p, switch, via, c, failed):
-                given_up[switch, c] = via
+            intermediate = int(p.far[switch, p.order[switch, c, 0]])
+            if intermediate >= 0 and gives_up(p, switch, intermediate, c, failed):
+                given_up[switch, c] = intermediate
     return given_up

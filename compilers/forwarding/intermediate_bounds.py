@@ -26,16 +26,16 @@ LOST_ON_LEG = -1
 class ArcCounts(NamedTuple):
     """The crossings of each arc by the paths of one pair of switches over its intermediates."""
 
-    paths: Array
+    path_count: Array
     """int64[arcs], the number of intermediates whose path crosses the arc."""
     by_current_path: Array
     """int64[arcs], how many times the current path crosses it; 0 between paths."""
-    fewest: Array
+    fewest_crossings: Array
     """int64[arcs], the fewest times that a path crosses it, of the paths that do."""
-    most: Array
+    most_crossings: Array
     """int64[arcs], the most times that a path crosses it."""
     crossed: Array
-    """int64[arcs], the arcs with `paths` above 0, in its first entries."""
+    """int64[arcs], the arcs with `path_count` above 0, in its first entries."""
 
 
 @loop
@@ -80,13 +80,13 @@ def count_path(path: Array, counts: ArcCounts, crossed_count: int) -> int:
         times = counts.by_current_path[arc]
         if times:  # at an arc's second place in the path the count is 0 already
             counts.by_current_path[arc] = 0
-            if counts.paths[arc] == 0:
+            if counts.path_count[arc] == 0:
                 counts.crossed[crossed_count] = arc
-                counts.fewest[arc], counts.most[arc] = times, times
+                counts.fewest_crossings[arc], counts.most_crossings[arc] = times, times
                 crossed_count += 1
-            counts.paths[arc] += 1
-            counts.fewest[arc] = min(counts.fewest[arc], times)
-            counts.most[arc] = max(counts.most[arc], times)
+            counts.path_count[arc] += 1
+            counts.fewest_crossings[arc] = min(counts.fewest_crossings[arc], times)
+            counts.most_crossings[arc] = max(counts.most_crossings[arc], times)
     return crossed_count
 
 
@@ -132,7 +132,7 @@ def add_packet_bounds(
                 n = write_path(first_legs[s, v], second_legs, ends[s, v], d, path)
                 crossed_count = count_path(path[:n], counts, crossed_count)
             for arc in counts.crossed[:crossed_count]:
-                most[arc] += packets[s, d] * counts.most[arc]
-                if counts.paths[arc] == intermediates:
-                    fewest[arc] += packets[s, d] * counts.fewest[arc]
-                counts.paths[arc] = 0
+                most[arc] += packets[s, d] * counts.most_crossings[arc]
+                if counts.path_count[arc] == intermediates:
+                    fewest[arc] += packets[s, d] * counts.fewest_crossings[arc]
+                counts.path_count[arc] = 0

@@ -24,10 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.forwarding.link_crossings import (
+    CrossingPairs,
     DestinationClasses,
     LinkCrossings,
     MergedPairs,
-    Pairs,
     PairsByLink,
     collect_pairs,
     merge_pairs,
@@ -75,7 +75,11 @@ def first_prices(pairs: MergedPairs, n: int, prices: PairPrices) -> None:
     A source with more than √n pairs pays for all of them. There are at most √n such sources. For
     the pairs of other sources the destinations pay.
     """
-    first, source_price, destination_price = pairs.first, prices.source, prices.destination
+    first, source_price, destination_price = (
+        pairs.first_of_source,
+        prices.source,
+        prices.destination,
+    )
     source_price[:], destination_price[:] = 0, 0
     for s in range(len(source_price)):
         source_pays = (first[s + 1] - first[s]) ** 2 > n
@@ -92,7 +96,7 @@ def lower_sources(pairs: MergedPairs, prices: PairPrices) -> None:
     """Let sources pay the part of each share that destinations do not pay."""
     for s in range(len(prices.source)):
         price = 0.0
-        for x in range(pairs.first[s], pairs.first[s + 1]):
+        for x in range(pairs.first_of_source[s], pairs.first_of_source[s + 1]):
             unpaid = pairs.share[x] - prices.destination[pairs.destination[x]]
             price = max(price, unpaid)
         prices.source[s] = price
@@ -103,7 +107,7 @@ def lower_destinations(pairs: MergedPairs, prices: PairPrices) -> None:
     """Let destinations pay the part of each share that sources do not pay."""
     prices.destination[:] = 0
     for s in range(len(prices.source)):
-        for x in range(pairs.first[s], pairs.first[s + 1]):
+        for x in range(pairs.first_of_source[s], pairs.first_of_source[s + 1]):
             d, unpaid = pairs.destination[x], pairs.share[x] - prices.source[s]
             prices.destination[d] = max(prices.destination[d], unpaid)
 
@@ -118,7 +122,7 @@ def auction(pairs: MergedPairs, n: int, prices: PairPrices) -> None:
     A bid raises a price by at least a part of the largest share, so there are few bids, and the
     prices are near to the best (Bertsekas, "The auction algorithm", 1988).
     """
-    first, price, largest = pairs.first, prices.destination, 0.0
+    first, price, largest = pairs.first_of_source, prices.destination, 0.0
     for x in range(n):
         largest = max(largest, pairs.share[x])
     least_raise, waiting = largest / BIDS, len(prices.source)
@@ -151,7 +155,7 @@ def bound_links(
     sends: Array,
     takes: Array,
     low_enough: float,
-    pairs: Pairs,
+    pairs: CrossingPairs,
     upper: Array,
     arrived: Array,
 ) -> None:
@@ -238,9 +242,9 @@ def write_loads(before: PairsByLink, growth: PairsByLink, arcs: Array, loads: Ar
         loads: float64[n, S, D], zeros, written.
     """
     for i in range(len(arcs)):
-        for x in range(before.first[arcs[i]], before.first[arcs[i] + 1]):
+        for x in range(before.first_of_link[arcs[i]], before.first_of_link[arcs[i] + 1]):
             loads[i, before.source[x], before.destination[x]] = before.share[x]
-        for x in range(growth.first[arcs[i]], growth.first[arcs[i] + 1]):
+        for x in range(growth.first_of_link[arcs[i]], growth.first_of_link[arcs[i] + 1]):
             s, d = growth.source[x], growth.destination[x]
             share = loads[i, s, d] + growth.share[x]
             loads[i, s, d] = share if share > EQUAL_SHARES else 0.0
@@ -275,7 +279,7 @@ def raise_bounds(
         np.empty(load.size, np.int64), np.empty(load.size, np.int64), np.empty(load.size)
     )
     for arc in range(len(raised)):
-        if growth.first[arc] == growth.first[arc + 1]:
+        if growth.first_of_link[arc] == growth.first_of_link[arc + 1]:
             continue
         row = min(arc, len(paid_before.source) - 1)  # 0 where one row is for all links
         n = write_unpaid(before, growth, paid_before, arc, row, load, unpaid)
@@ -328,16 +332,16 @@ def write_unpaid(
         How many shares are written.
     """
     n = 0
-    for x in range(before.first[arc], before.first[arc + 1]):
+    for x in range(before.first_of_link[arc], before.first_of_link[arc + 1]):
         load[before.source[x], before.destination[x]] = before.share[x]
-    for x in range(growth.first[arc], growth.first[arc + 1]):
+    for x in range(growth.first_of_link[arc], growth.first_of_link[arc + 1]):
         s, d = growth.source[x], growth.destination[x]
         share = load[s, d] + growth.share[x]
         share -= paid_before.source[row, s] + paid_before.destination[row, d]
         if share > 0:
             unpaid.source[n], unpaid.destination[n], unpaid.share[n] = s, d, share
             n += 1
-    for x in range(before.first[arc], before.first[arc + 1]):
+    for x in range(before.first_of_link[arc], before.first_of_link[arc + 1]):
         load[before.source[x], before.destination[x]] = 0
     return n
 

@@ -3,7 +3,7 @@
 What comes in is a build, and the elements that are down. What goes out are pairs of switches with
 shares, for the guaranteed throughput (`compilers.evaluation`), bounds (`link_bounds`) and
 symmetries (`link_orbits`). Other modules call `LinkCrossings`. `collect_pairs` does the search for
-one link, and writes into `Pairs`.
+one link, and writes into `CrossingPairs`.
 
 The search goes backwards. From a link (u, v) it goes to the packets that leave by the link: packets
 of u's hosts, and packets in transit, which left the switch before u by their ingress link
@@ -42,12 +42,12 @@ PACKETS_A_CROSSING = 8
 class DestinationClasses(NamedTuple):
     """The D destinations, which are the switches with hosts, by the classes that switches have."""
 
-    egress: Array
+    egress_class: Array
     """int16[D, S], the class of each switch for each destination."""
-    by_class: Array
+    destinations_by_class: Array
     """int32[S, D], by switch the numbers of the destinations, sorted by their class there."""
-    first: Array
-    """int32[S, C + 1], where each class begins in `by_class`."""
+    first_of_class: Array
+    """int32[S, C + 1], where each class begins in `destinations_by_class`."""
     destination_number: Array
     """int32[S], the number of each switch as a destination; -1 for a switch without hosts."""
 
@@ -55,7 +55,7 @@ class DestinationClasses(NamedTuple):
 class MergedPairs(NamedTuple):
     """The pairs that cross a link, sorted by their sources, each pair once."""
 
-    first: Array
+    first_of_source: Array
     """int64[S + 1], where the pairs of each source begin."""
     destination: Array
     """int32[capacity], the number of the destination of each pair."""
@@ -78,12 +78,12 @@ class BackwardPackets(NamedTuple):
     """int64[n], the number of links from this one to the link in question, both counted."""
     share: Array
     """float64[n], the share of these packets that crosses the link in question."""
-    counts: Array
+    is_counted: Array
     """bool[n], whether these packets count: all do, unless `LinkShares.only_returned` is set. Then
     they count once they return to a switch between here and the link in question."""
 
 
-class Pairs(NamedTuple):
+class CrossingPairs(NamedTuple):
     """The pairs of switches that cross a link, in n entries while they are collected.
 
     A pair may have several entries. They are added one after the other, because a matrix of all
@@ -104,7 +104,7 @@ class Pairs(NamedTuple):
     """A buffer for packets that are followed backwards."""
 
     @classmethod
-    def buffer(cls, switches: int, ends: int, most_links: int) -> Pairs:
+    def buffer(cls, switches: int, ends: int, most_links: int) -> CrossingPairs:
         """No pairs yet, and room for those of S switches with K links and D destinations."""
         # A packet on the stack is replaced by at most one for each ingress link, MOST_HOPS times.
         stacked, entries = MOST_HOPS * most_links, 2 * switches * ends
@@ -112,7 +112,7 @@ class Pairs(NamedTuple):
         source, destination, merged_destination = np.empty((3, entries), np.int32)
         share, merged_share = np.empty((2, entries))
         merged = MergedPairs(
-            first=np.zeros(switches + 1, np.int64),
+            first_of_source=np.zeros(switches + 1, np.int64),
             destination=merged_destination,
             share=merged_share,
             next_place=np.zeros(switches, np.int64),
@@ -121,13 +121,20 @@ class Pairs(NamedTuple):
         backward = BackwardPackets(
             switch, link, distance, np.zeros(stacked), np.zeros(stacked, np.bool_)
         )
-        return cls(source, destination, share, np.zeros(1, np.int64), merged, backward)
+        return cls(
+            source,
+            destination=destination,
+            share=share,
+            entry_count=np.zeros(1, np.int64),
+            merged=merged,
+            backward=backward,
+        )
 
 
 class PairsByLink(NamedTuple):
     """The pairs of switches that cross each of some links, n in all."""
 
-    first: Array
+    first_of_link: Array
     """int64[links + 1], where the pairs of each link begin."""
     source: Array
     """int16[n], the switch that sends."""
@@ -138,11 +145,11 @@ class PairsByLink(NamedTuple):
 
     def without_pairs(self) -> PairsByLink:
         """No pairs on as many links."""
-        return PairsByLink(np.zeros_like(self.first), *(column[:0] for column in self[1:]))
+        return PairsByLink(np.zeros_like(self.first_of_link), *(column[:0] for column in self[1:]))
 
 
 @inlined_loop
-def add_pair(pairs: Pairs, s: int, d: int, share: float) -> None:
+def add_pair(pairs: CrossingPairs, s: int, d: int, share: float) -> None:
     """Add a share of what s sends to d."""
     if share > 0:
         if pairs.entry_count[0] == len(pairs.share):
@@ -153,21 +160,21 @@ def add_pair(pairs: Pairs, s: int, d: int, share: float) -> None:
 
 
 @loop
-def replace_by_merged(pairs: Pairs) -> int:
+def replace_by_merged(pairs: CrossingPairs) -> int:
     """Replace the entries by one entry for each pair; returns the number of pairs.
 
     The arrays are twice as long as there can be pairs, so that at least half of them is free then.
     """
     number, merged = merge_pairs(pairs), pairs.merged
-    for s in range(len(merged.first) - 1):
-        for entry in range(merged.first[s], merged.first[s + 1]):
+    for s in range(len(merged.first_of_source) - 1):
+        for entry in range(merged.first_of_source[s], merged.first_of_source[s + 1]):
             pairs.source[entry], pairs.share[entry] = s, merged.share[entry]
             pairs.destination[entry] = merged.destination[entry]
     return number
 
 
 @loop
-def merge_pairs(pairs: Pairs) -> int:
+def merge_pairs(pairs: CrossingPairs) -> int:
     """Write the pairs with one entry each into `pairs.merged`; returns the number of pairs."""
     first, destination, share, next_place, last_place = pairs.merged
     switches, entries = len(next_place), pairs.entry_count[0]
@@ -207,7 +214,7 @@ def collect_pairs(
     destinations: DestinationClasses,
     s: int,
     k: int,
-    pairs: Pairs,
+    pairs: CrossingPairs,
 ) -> None:
     """Collect the pairs that cross link k of switch s.
 
@@ -219,16 +226,18 @@ def collect_pairs(
         k: the link.
         pairs: added to.
     """
-    classes, most_links = leaving.host.shape[1], leaving.host.shape[2]
+    classes, most_links = leaving.host_share.shape[1], leaving.host_share.shape[2]
     for c in range(classes):
         entry = (s * most_links + k) * classes + c
-        has_transit = leaving.first[entry] < leaving.first[entry + 1]
-        if leaving.host[s, c, k] == 0 and not has_transit:
+        has_transit = leaving.first_entry[entry] < leaving.first_entry[entry + 1]
+        if leaving.host_share[s, c, k] == 0 and not has_transit:
             continue
-        for place in range(destinations.first[s, c], destinations.first[s, c + 1]):
-            d = destinations.by_class[s, place]
+        for place in range(
+            destinations.first_of_class[s, c], destinations.first_of_class[s, c + 1]
+        ):
+            d = destinations.destinations_by_class[s, place]
             if not leaving.only_returned:  # packets of the switch's own hosts have not returned
-                add_pair(pairs, s, d, leaving.host[s, c, k])
+                add_pair(pairs, s, d, leaving.host_share[s, c, k])
             if has_transit:
                 collect_in_transit(p, leaving, destinations, s, k, d, pairs)
     # Marked packets that s spreads come from the hosts of its neighbours.
@@ -237,12 +246,14 @@ def collect_pairs(
             continue
         sender, sender_link = p.far[s, ingress], p.far_link[s, ingress]
         for c in range(classes):
-            share = leaving.spread_share[s, ingress] * leaving.marked[sender, c, sender_link]
+            share = leaving.spread_share[s, ingress] * leaving.marked_share[sender, c, sender_link]
             if share == 0:
                 continue
-            for place in range(destinations.first[sender, c], destinations.first[sender, c + 1]):
-                d = destinations.by_class[sender, place]
-                if spreads(p, destinations.egress[d, s]):
+            for place in range(
+                destinations.first_of_class[sender, c], destinations.first_of_class[sender, c + 1]
+            ):
+                d = destinations.destinations_by_class[sender, place]
+                if spreads(p, destinations.egress_class[d, s]):
                     add_pair(pairs, sender, d, share)
 
 
@@ -254,7 +265,7 @@ def collect_in_transit(
     s: int,
     k: int,
     d: int,
-    pairs: Pairs,
+    pairs: CrossingPairs,
 ) -> None:
     """Collect the pairs of packets in transit to d that leave switch s by link k without a mark.
 
@@ -263,7 +274,7 @@ def collect_in_transit(
     hosts at the switch before, which are pairs, and packets in transit there, which are put on the
     stack.
     """
-    classes, most_links = leaving.host.shape[1], leaving.host.shape[2]
+    classes, most_links = leaving.host_share.shape[1], leaving.host_share.shape[2]
     has_marks, (switch, link, distance, share, counts) = marks(p), pairs.backward
     switch[0], link[0], share[0], distance[0], n = s, k, 1.0, 1, 1
     counts[0] = not leaving.only_returned
@@ -271,20 +282,25 @@ def collect_in_transit(
         n -= 1
         t, leaves_by, distance_of_t = switch[n], link[n], distance[n]
         share_so_far, counts_so_far = share[n], counts[n]
-        c = destinations.egress[d, t]
+        c = destinations.egress_class[d, t]
         entry = (t * most_links + leaves_by) * classes + c
         # Marked packets that a switch spreads are collected elsewhere.
         spreads_here = has_marks and spreads(p, c)
-        for e in range(leaving.first[entry], leaving.first[entry + 1]):
+        for e in range(leaving.first_entry[entry], leaving.first_entry[entry + 1]):
             # These packets left `sender`, the switch before t, by its link `sender_link`.
             sender, sender_link = p.far[t, leaving.ingress[e]], p.far_link[t, leaving.ingress[e]]
-            sender_class = destinations.egress[d, sender]
+            sender_class = destinations.egress_class[d, sender]
             if sender_class < 0:
                 continue
-            part, does_count = share_so_far * leaving.share[e], counts_so_far or leaving.returns[e]
+            part, does_count = (
+                share_so_far * leaving.share[e],
+                counts_so_far or leaving.is_return[e],
+            )
             if does_count:
-                of_hosts = leaving.host[sender, sender_class, sender_link]
-                marked = leaving.marked[sender, sender_class, sender_link] if spreads_here else 0.0
+                of_hosts = leaving.host_share[sender, sender_class, sender_link]
+                marked = (
+                    leaving.marked_share[sender, sender_class, sender_link] if spreads_here else 0.0
+                )
                 add_pair(pairs, sender, d, part * (of_hosts - marked))
                 if has_marks and spreads(p, sender_class):
                     collect_marked(p, leaving, destinations, sender, sender_link, d, part, pairs)
@@ -303,7 +319,7 @@ def collect_marked(
     k: int,
     d: int,
     part: float,
-    pairs: Pairs,
+    pairs: CrossingPairs,
 ) -> None:
     """Collect the pairs of marked packets to d that switch s spreads over its link k.
 
@@ -320,9 +336,9 @@ def collect_marked(
     for ingress in range(p.far.shape[1]):
         if p.far[s, ingress] >= 0 and p.onward[s, ingress, k]:
             sender, sender_link = p.far[s, ingress], p.far_link[s, ingress]
-            sender_class = destinations.egress[d, sender]
+            sender_class = destinations.egress_class[d, sender]
             if sender_class >= 0:
-                marked = leaving.marked[sender, sender_class, sender_link]
+                marked = leaving.marked_share[sender, sender_class, sender_link]
                 add_pair(pairs, sender, d, part * leaving.spread_share[s, ingress] * marked)
 
 
@@ -332,7 +348,7 @@ def write_shares(
     leaving: LinkShares,
     destinations: DestinationClasses,
     arcs: Array,
-    pairs: Pairs,
+    pairs: CrossingPairs,
     load: Array,
 ) -> None:
     """Write the shares of all pairs that cross some arcs.
@@ -358,7 +374,7 @@ def write_pairs(
     leaving: LinkShares,
     destinations: DestinationClasses,
     arcs: Array,
-    pairs: Pairs,
+    pairs: CrossingPairs,
     by_link: PairsByLink,
 ) -> int:
     """Write the pairs that cross each of some arcs, as far as there is room.
@@ -380,13 +396,13 @@ def write_pairs(
         collect_pairs(p, leaving, destinations, arcs[i, 0], arcs[i, 1], pairs)
         merge_pairs(pairs)
         for s in range(len(pairs.merged.next_place)):
-            for x in range(pairs.merged.first[s], pairs.merged.first[s + 1]):
+            for x in range(pairs.merged.first_of_source[s], pairs.merged.first_of_source[s + 1]):
                 if written < len(by_link.share):
                     by_link.source[written] = s
                     by_link.destination[written] = pairs.merged.destination[x]
                     by_link.share[written] = pairs.merged.share[x]
                 written += 1
-        by_link.first[i + 1] = written
+        by_link.first_of_link[i + 1] = written
     return written
 
 
@@ -433,11 +449,11 @@ class LinkCrossings:
     @property
     def size(self) -> tuple[int, int]:
         """S and D."""
-        return len(self.program.far), len(self.destinations.egress)
+        return len(self.program.far), len(self.destinations.egress_class)
 
-    def pair_buffer(self) -> Pairs:
+    def pair_buffer(self) -> CrossingPairs:
         """A buffer for the pairs that cross one link."""
-        return Pairs.buffer(*self.size, self.program.far.shape[1])
+        return CrossingPairs.buffer(*self.size, self.program.far.shape[1])
 
     def loads(self, arcs: NDArray[np.int64]) -> Reals:
         """float64[n, S, D]: the share of what each switch sends to each destination on each arc."""

@@ -98,7 +98,7 @@ class IngressLinks(NamedTuple):
         first_arc = np.where(exists, p.far.ravel().astype(np.int64) * p.far.shape[1], 0)
         return cls(crossings, first_arc + np.where(exists, p.far_link.ravel(), 0), exists)
 
-    def behind_links(self, leaves: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    def after_links(self, leaves: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """bool[n, S, K]: the ingress links of packets that leave by some links, bool[n, S, K]."""
         ingress = leaves.reshape(len(leaves), -1)[:, self.far_arc] & self.exists
         return ingress.reshape(leaves.shape)
@@ -114,24 +114,24 @@ class IngressLinks(NamedTuple):
         """
         p, shares = self.crossings.program, self.crossings.leaving
         sends, s = (egress >= 0)[..., None], np.arange(len(p.far))
-        leaves = (shares.host[s, egress] > 0) & sends
-        if not len(shares.marked):
-            return self.behind_links(leaves)
+        leaves = (shares.host_share[s, egress] > 0) & sends
+        if not len(shares.marked_share):
+            return self.after_links(leaves)
         switch_spreads = (egress >= 0) & _spread_classes(p)[np.maximum(egress, 0)]
         far_spreads = switch_spreads[:, p.far]
-        marked = (shares.marked[s, egress] > 0) & sends & far_spreads
-        plain = leaves & (~marked | (shares.host[s, egress] > shares.marked[s, egress]))
+        marked = (shares.marked_share[s, egress] > 0) & sends & far_spreads
+        plain = leaves & (~marked | (shares.host_share[s, egress] > shares.marked_share[s, egress]))
         # [S, n, K] times [S, K, K]: from the ingress links of marked packets to the links by which
         # the next switch spreads them.
-        onward = self.behind_links(marked).transpose(1, 0, 2).astype(np.float32)
+        onward = self.after_links(marked).transpose(1, 0, 2).astype(np.float32)
         onward = onward @ p.onward.astype(np.float32)
-        return self.behind_links(plain | (onward.transpose(1, 0, 2) > 0))
+        return self.after_links(plain | (onward.transpose(1, 0, 2) > 0))
 
 
 def states_met(crossings: LinkCrossings) -> NDArray[np.bool_]:
     """bool[S, C, K]: the switches, classes and ingress links that packets in transit meet."""
-    egress, ingress = crossings.destinations.egress, IngressLinks.of(crossings)
-    met = np.zeros(crossings.next_hops.transit.shape[:3], np.bool_)
+    egress, ingress = crossings.destinations.egress_class, IngressLinks.of(crossings)
+    met = np.zeros(crossings.next_hops.transit_links.shape[:3], np.bool_)
     step = max(1, CELLS_AT_ONCE // crossings.program.far.size)
     for begin in range(0, len(egress), step):
         block = egress[begin : begin + step]
@@ -140,7 +140,7 @@ def states_met(crossings: LinkCrossings) -> NDArray[np.bool_]:
         while is_ingress.any():
             visited |= is_ingress
             leaves = _leaving(crossings, is_ingress, block, met)
-            is_ingress = ingress.behind_links(leaves) & ~visited
+            is_ingress = ingress.after_links(leaves) & ~visited
     return met
 
 
@@ -163,7 +163,7 @@ def _leaving(
     c = egress.ravel()[row]
     is_forwarded = c >= 0
     cell, row, c = cell[is_forwarded], row[is_forwarded], c[is_forwarded]
-    transit, leaves = crossings.next_hops.transit, np.zeros(is_ingress.shape, np.bool_)
+    transit, leaves = crossings.next_hops.transit_links, np.zeros(is_ingress.shape, np.bool_)
     state = (row % switches * transit.shape[1] + c) * most_links + cell % most_links
     met.ravel()[state] = True
     for link in transit.reshape(-1, transit.shape[3])[state].T:  # the i-th next link of each state
@@ -186,7 +186,7 @@ class SymmetryCheck:
     def __init__(self, crossings: LinkCrossings) -> None:
         self.crossings = crossings
         """The tables."""
-        self.met = np.ones(crossings.next_hops.transit.shape[:3], np.bool_)
+        self.met = np.ones(crossings.next_hops.transit_links.shape[:3], np.bool_)
         """bool[S, C, K]: the states that count, at first all (`states_met`)."""
 
     def holds_for(self, moved: MovedTables) -> bool:
@@ -223,7 +223,7 @@ class MovedTables(NamedTuple):
             crossings: the tables.
             image_of_vertex: int64[S], the image of each vertex.
         """
-        p, egress = crossings.program, crossings.destinations.egress
+        p, egress = crossings.program, crossings.destinations.egress_class
         switches = len(p.far)
         # int64[S, K], the image of each link: that of the image of its switch to the image of the
         # neighbour.
@@ -250,7 +250,11 @@ class MovedTables(NamedTuple):
     def keeps_hosts(self, crossings: LinkCrossings) -> bool:
         """Whether hosts' packets, marked or not, leave a switch's image by the image links."""
         p, shares = crossings.program, crossings.leaving
-        share_tables = [shares.host, shares.marked] if len(shares.marked) else [shares.host]
+        share_tables = (
+            [shares.host_share, shares.marked_share]
+            if len(shares.marked_share)
+            else [shares.host_share]
+        )
         s, c = np.nonzero(self.egress_class >= 0)
         exists = p.far[s] >= 0
         image_switch, image_class = self.switch[s], self.egress_class[s, c]
@@ -261,7 +265,7 @@ class MovedTables(NamedTuple):
                 np.where(exists, of_image, 0), share[s, c], rtol=0, atol=EQUAL_SHARES
             ):
                 return False
-        return not len(shares.marked) or self._keeps_onward(p, c, image_class)
+        return not len(shares.marked_share) or self._keeps_onward(p, c, image_class)
 
     def _keeps_onward(self, p: Program, c: Numbers, image_class: Numbers) -> bool:
         """Whether marked packets are spread at the image of a switch as at the switch.
@@ -287,7 +291,7 @@ class MovedTables(NamedTuple):
         if met[self.egress_class < 0].any():
             return False
         s, c, ingress = np.nonzero(met)
-        transit, image_switch = crossings.next_hops.transit, self.switch[s]
+        transit, image_switch = crossings.next_hops.transit_links, self.switch[s]
         has_link = transit[s, c, ingress] >= 0
         images = np.where(has_link, self.link[s[:, None], transit[s, c, ingress]], -1)
         of_image = transit[image_switch, self.egress_class[s, c], self.link[s, ingress]]

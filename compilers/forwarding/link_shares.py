@@ -37,11 +37,11 @@ are numbered so that 0 is one that is spread (`rule.spreads`)."""
 class NextHopTable(NamedTuple):
     """The links by which packets leave S switches with C egress classes and K links."""
 
-    host: Array
+    host_share: Array
     """float64[S, C, K], the share of hosts' packets of a class that leaves by each link."""
-    marked: Array
-    """float64[S, C, K], the part of `host` that leaves with a mark; no row without marks."""
-    transit: Array
+    marked_share: Array
+    """float64[S, C, K], the part of `host_share` that leaves with a mark; no row without marks."""
+    transit_links: Array
     """int16[S, C, K, M], the links by which packets of a class that came in by a link leave, in
     equal parts; below 0 where there is none."""
     spread_share: Array
@@ -65,9 +65,11 @@ class NextHopTable(NamedTuple):
         marking_switches = switches if marks(p) else 0
         next_links_in_transit = p.shares.shape[2] if p.every_hop else 1
         empty = cls(
-            host=np.zeros((switches, classes, most_links)),
-            marked=np.zeros((marking_switches, classes, most_links)),
-            transit=np.full((switches, classes, most_links, next_links_in_transit), -1, np.int16),
+            host_share=np.zeros((switches, classes, most_links)),
+            marked_share=np.zeros((marking_switches, classes, most_links)),
+            transit_links=np.full(
+                (switches, classes, most_links, next_links_in_transit), -1, np.int16
+            ),
             spread_share=np.zeros((marking_switches, most_links)),
             is_up=np.zeros((switches, most_links), np.bool_),
         )
@@ -97,14 +99,14 @@ class LinkShares(NamedTuple):
 
     An entry is a switch, a class, an ingress link and one of the next links of packets in transit
     there. The n entries are sorted by next link. Those for switch s, next link k and class c are
-    the entries from first[(s·K + k)·C + c] to the next value of `first`.
+    the entries from first[(s·K + k)·C + c] to the next value of `first_entry`.
     """
 
-    host: Array
+    host_share: Array
     """float64[S, C, K], the share of hosts' packets of a class that leaves by each link."""
-    marked: Array
-    """float64[S, C, K], the part of `host` that leaves with a mark; no row without marks."""
-    first: Array
+    marked_share: Array
+    """float64[S, C, K], the part of `host_share` that leaves with a mark; no row without marks."""
+    first_entry: Array
     """int64[S·K·C + 1], the first entry of each switch, link and class."""
     ingress: Array
     """int16[n], the ingress link of each entry."""
@@ -113,7 +115,7 @@ class LinkShares(NamedTuple):
     link."""
     spread_share: Array
     """float64[S, K], as in `NextHopTable`."""
-    returns: Array
+    is_return: Array
     """bool[n], whether the packets of an entry came in by the minimal link, and so return to the
     switch that sent them. All are False unless `only_returned` is set."""
     only_returned: bool
@@ -128,12 +130,12 @@ class LinkShares(NamedTuple):
             returns: bool[S, C, K], whether packets of a class that come in by a link return. If
                 it is given, only packets that have returned count. None: all packets count.
         """
-        switches, classes, most_links, _ = table.transit.shape
-        # One entry for each next link of packets in transit, and the number by which `first` finds
-        # it: of the switch, the next link and the class together.
-        s, c, ingress, place = np.nonzero(table.transit >= 0)
-        leaves_by = (s * most_links + table.transit[s, c, ingress, place]) * classes + c
-        share = 1.0 / np.count_nonzero(table.transit >= 0, axis=3)[s, c, ingress]
+        switches, classes, most_links, _ = table.transit_links.shape
+        # One entry for each next link of packets in transit, and the number by which `first_entry`
+        # finds it: of the switch, the next link and the class together.
+        s, c, ingress, place = np.nonzero(table.transit_links >= 0)
+        leaves_by = (s * most_links + table.transit_links[s, c, ingress, place]) * classes + c
+        share = 1.0 / np.count_nonzero(table.transit_links >= 0, axis=3)[s, c, ingress]
         order = np.argsort(leaves_by, kind="stable")
         first = np.zeros(switches * most_links * classes + 1, np.int64)
         np.cumsum(np.bincount(leaves_by, minlength=len(first) - 1), out=first[1:])
@@ -142,13 +144,13 @@ class LinkShares(NamedTuple):
         else:
             entry_returns = returns[s, c, ingress][order]
         return cls(
-            host=table.host,
-            marked=table.marked,
-            first=first,
+            host_share=table.host_share,
+            marked_share=table.marked_share,
+            first_entry=first,
             ingress=ingress[order].astype(np.int16),
             share=share[order],
             spread_share=table.spread_share,
-            returns=entry_returns,
+            is_return=entry_returns,
             only_returned=returns is not None,
         )
 
@@ -167,7 +169,7 @@ def write_next_hops(
         switches: int64[m], the switches.
         table: written for these switches.
     """
-    _, classes, most_links, next_links_in_transit = table.transit.shape
+    _, classes, most_links, next_links_in_transit = table.transit_links.shape
     # Buffers for `next_links`: the next links of a packet, and its tag on each.
     link, tags = np.empty(most_links + 1, np.int64), np.empty(most_links + 1, np.int64)
     for s in switches:
@@ -178,7 +180,7 @@ def write_next_hops(
             for c in range(classes):
                 n = next_links(p, s, ingress, PLAIN, c, failed, link, tags)
                 for i in range(next_links_in_transit):
-                    table.transit[s, c, ingress, i] = link[i] if i < n else -1
+                    table.transit_links[s, c, ingress, i] = link[i] if i < n else -1
             if len(table.spread_share) > 0:
                 n = next_links(p, s, ingress, MARKED, ANY_CLASS, failed, link, tags)
                 table.spread_share[s, ingress] = 1.0 / n if n > 0 else 0.0
@@ -209,19 +211,19 @@ def write_host_shares(
         link: a buffer of `next_links`, int64[K + 1].
         tags: a buffer of `next_links`, int64[K + 1].
     """
-    table.host[s] = 0
-    if len(table.marked) > 0:
-        table.marked[s] = 0
-    for c in range(table.host.shape[1]):
+    table.host_share[s] = 0
+    if len(table.marked_share) > 0:
+        table.marked_share[s] = 0
+    for c in range(table.host_share.shape[1]):
         n, total = next_links(p, s, HOST, PLAIN, c, failed, link, tags), 0.0
         for i in range(n):
             total += weight_of(p, weight, s, c, link[i])
         for i in range(n):
             if link[i] >= 0:
                 share = weight_of(p, weight, s, c, link[i]) / total if total > 0 else 1.0 / n
-                table.host[s, c, link[i]] += share
+                table.host_share[s, c, link[i]] += share
                 if tags[i] == MARKED:
-                    table.marked[s, c, link[i]] += share
+                    table.marked_share[s, c, link[i]] += share
 
 
 @loop

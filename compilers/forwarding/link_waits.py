@@ -56,23 +56,23 @@ class ChannelOutcome(NamedTuple):
 
     highest: int
     """The highest channel of any packet after a link, from 0; 0 if no packet crosses a link."""
-    endless: bool
+    is_endless: bool
     """Whether packets are still forwarded after `MOST_HOPS` links, so they go round for ever."""
 
 
 class RaisedChannels(NamedTuple):
     """The result of `raise_channels`."""
 
-    reached: int
+    state_count: int
     """How many states occur."""
     highest: int
     """The highest channel of any packet, from 0."""
-    endless: bool
+    is_endless: bool
     """Whether channels still rise after `MOST_HOPS` links, so packets go round for ever."""
 
 
 @loop
-def single_link(
+def only_next_link(
     p: Program, s: int, ingress: int, c: int, no_failures: Array, link: Array, tags: Array
 ) -> int:
     """The next link of a packet without failures, if it has just one.
@@ -226,8 +226,8 @@ def meet_failure(
         return follow_channel(p, egress, failed, changes, waits, s, ingress, channel)
     scratch.reached[0], scratch.channels[state] = state, channel
     raised = raise_channels(p, egress, failed, changes, waits, scratch, 1)
-    scratch.channels[scratch.reached[: raised.reached]] = -1
-    return ChannelOutcome(raised.highest, raised.endless)
+    scratch.channels[scratch.reached[: raised.state_count]] = -1
+    return ChannelOutcome(raised.highest, raised.is_endless)
 
 
 @loop
@@ -274,15 +274,15 @@ def link_waits(
         count, _ = write_host_states(p, has_hosts, egress, d, depth, without_failure.reached)
         without_failure.channels[without_failure.reached[:count]] = 0
         raised = raise_channels(p, egress, no_failures, changes, waits, without_failure, count)
-        highest, endless = max(highest, raised.highest), endless or raised.endless
+        highest, endless = max(highest, raised.highest), endless or raised.is_endless
         for is_node_failure in (False, True):
             fails = node_fails if is_node_failure else link_fails
-            for i in range(raised.reached if fails else 0):
+            for i in range(raised.state_count if fails else 0):
                 state = without_failure.reached[i]
                 s, ingress, tag = packet_in(p, state)
                 if tag == MARKED:
                     continue  # a switch has two or more links for a marked packet (`onward`)
-                k = single_link(p, s, ingress, egress[s], no_failures, link, tags)
+                k = only_next_link(p, s, ingress, egress[s], no_failures, link, tags)
                 if k < 0 or (is_node_failure and p.far[s, k] == d):
                     continue
                 failed[0] = p.cable_count + p.far[s, k] if is_node_failure else p.cable[s, k]
@@ -290,6 +290,6 @@ def link_waits(
                 outcome = meet_failure(
                     p, egress, failed, state, channel_at_failure, changes, waits, under_failure
                 )
-                highest, endless = max(highest, outcome.highest), endless or outcome.endless
-        without_failure.channels[without_failure.reached[: raised.reached]] = -1
+                highest, endless = max(highest, outcome.highest), endless or outcome.is_endless
+        without_failure.channels[without_failure.reached[: raised.state_count]] = -1
     return ChannelOutcome(highest, endless)

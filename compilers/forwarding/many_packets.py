@@ -1,7 +1,7 @@
 """The next hops of many packets at once, as numpy arrays instead of packet by packet.
 
-- `next_of_packets` evaluates the rule for an array of packets, in any state: switch, ingress link,
-  tag and egress class. Rehearsals (`state_hops`) and comparisons with simulators call it.
+- `next_links_of_packets` evaluates the rule for an array of packets, in any state: switch, ingress
+  link, tag and egress class. Rehearsals (`state_hops`) and comparisons with simulators call it.
 - `ManyPackets` does the same for a build, in arcs. An *arc* is a directed link, as one number. In
   this file the hosts of a switch count as one more link, and have an arc, too. The next hops of
   packets in transit come from a table (`tabulation`). The fluid model (`compilers.demand.fluid`)
@@ -50,7 +50,7 @@ LINK, NEXT_TAG = range(2)
 
 
 @loop
-def next_of_packets(p: Program, packets: Array, failed: Array) -> tuple[Array, Array]:
+def next_links_of_packets(p: Program, packets: Array, failed: Array) -> tuple[Array, Array]:
     """Evaluate the rule for an array of packets.
 
     Args:
@@ -98,7 +98,7 @@ class _ArcTable(NamedTuple):
     links of its `Program.order`.
     """
 
-    named: Array
+    named_arc: Array
     """int32[N, rows], the arcs of the links that the class of each row names; DROP for none."""
     next_arc: Array
     """int32[rows·(N + NAMED)], by row and ingress place the arc of the next hop; or DELIVER or
@@ -196,7 +196,7 @@ class ManyPackets:
         numbers: Array = first + number
         return numbers
 
-    def transit(self, arc: Array, class_number: Array) -> Array:
+    def transit_arcs(self, arc: Array, class_number: Array) -> Array:
         """The arcs by which packets in transit leave their switches.
 
         Args:
@@ -254,15 +254,17 @@ class ManyPackets:
         """Evaluate the rule for an array of packets.
 
         Args:
-            packets: int64[n, 4], as `next_of_packets` takes them.
+            packets: int64[n, 4], as `next_links_of_packets` takes them.
             failed: int64[n, F], the failed elements for each.
 
         Returns:
             int64[m], the numbers of the packets, ascending, each once for each of its next hops;
             and int64[m], the links of these next hops, or DELIVER or DROP.
         """
-        next_of = for_packets(self.walks.packets, next_of_packets)
-        if next_of is next_of_packets:  # plain Python is slow: equal packets are evaluated once
+        next_of = for_packets(self.walks.packets, next_links_of_packets)
+        if (
+            next_of is next_links_of_packets
+        ):  # plain Python is slow: equal packets are evaluated once
             one_of_equals, distinct_of_packet = _equal_rows(np.hstack((packets, failed)))
             packets, failed = packets[one_of_equals], failed[one_of_equals]
         else:

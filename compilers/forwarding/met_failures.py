@@ -188,11 +188,11 @@ def longest_of_all_paths(
             reached[0] = state_of(p, s, ingress, PLAIN, egress[s], each_link)
             depth[reached[0]] = 0
             outcome = flood(p, egress, d, failed, each_link, depth, reached, 1)
-            for state in reached[: outcome.reached]:
+            for state in reached[: outcome.state_count]:
                 depth[state] = -1
-            if outcome.endless:
+            if outcome.is_endless:
                 return ENDLESS
-            return DROP if outcome.lost else links + outcome.longest
+            return DROP if outcome.lost_count else links + outcome.max_hops
         k = link[0]
         if k < 0:
             return int(links_of_ended_path(k, s, d, links))

@@ -43,16 +43,16 @@ class names have states of their own.
 """
 
 
-class Flood(NamedTuple):
+class FloodOutcome(NamedTuple):
     """The outcome for packets that were followed over all their paths."""
 
-    reached: int
+    state_count: int
     """How many states occur."""
-    lost: int
+    lost_count: int
     """In how many states packets are lost, or still forwarded after `MOST_HOPS` links."""
-    endless: bool
+    is_endless: bool
     """Whether packets are still forwarded after `MOST_HOPS` links."""
-    longest: int
+    max_hops: int
     """The links of the longest path."""
 
 
@@ -149,7 +149,7 @@ def flood(
     depth: Array,
     reached: Array,
     count: int,
-) -> Flood:
+) -> FloodOutcome:
     """Follow packets over all paths to their ends, a link a round.
 
     Args:
@@ -188,4 +188,4 @@ def flood(
                     depth[next_state], later[count_later] = links, next_state
                     count_later += 1
         current = later[:count_later]
-    return Flood(count, lost + len(current), len(current) > 0, longest)
+    return FloodOutcome(count, lost + len(current), len(current) > 0, longest)

@@ -195,7 +195,7 @@ def walk_pairs(
             next_switch[s] = minimal_far[s, egress[s]]
         write_minimal_hops(d, next_switch, minimal_hops)
         count, _ = write_host_states(p, has_hosts, egress, d, depth, states)
-        count = flood(p, egress, d, no_failures, EACH_LINK, depth, states, count).reached
+        count = flood(p, egress, d, no_failures, EACH_LINK, depth, states, count).state_count
         for state in representative_states(p, egress, depth, states[:count], AT_ONCE):
             s, ingress, tag = packet_in(p, state)
             if tag == MARKED:

@@ -55,10 +55,10 @@ def split_where_packets_return(crossings: LinkCrossings) -> tuple[LinkCrossings,
     A packet returns where it comes in by the minimal link.
     """
     next_hops = crossings.next_hops
-    minimal_link, transit = crossings.program.order[:, :, :1], next_hops.transit
+    minimal_link, transit = crossings.program.order[:, :, :1], next_hops.transit_links
     # bool[S, C, K], by switch, class and ingress link.
     returns = minimal_link == np.arange(transit.shape[2])
-    until_return = next_hops._replace(transit=np.where(returns[..., None], -1, transit))
+    until_return = next_hops._replace(transit_links=np.where(returns[..., None], -1, transit))
     return (
         replace(crossings, next_hops=until_return, leaving=LinkShares.of(until_return)),
         replace(crossings, leaving=LinkShares.of(next_hops, returns)),

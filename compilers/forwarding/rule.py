@@ -176,7 +176,7 @@ def next_links(
 
 
 @loop
-def gives_up(p: Program, s: int, via: int, c: int, failed: Array) -> bool:
+def gives_up(p: Program, s: int, intermediate: int, c: int, failed: Array) -> bool:
     """Whether switch s gives up an intermediate, and forwards its packets as from a host here.
 
     A switch that repairs failures does so if it is next to the intermediate, and the link to it or
@@ -185,10 +185,10 @@ def gives_up(p: Program, s: int, via: int, c: int, failed: Array) -> bool:
     Args:
         p: what switches hold.
         s: the switch that the packet is in, not the intermediate.
-        via: the intermediate.
+        intermediate: the intermediate.
         c: the egress class of the intermediate at s.
         failed: int64[n], the failed elements.
     """
     k = p.order[s, c, 0] if c >= 0 else DROP
     repairs = p.order.shape[2] > 1
-    return bool(repairs and k >= 0 and p.far[s, k] == via and not is_up(p, s, k, failed))
+    return bool(repairs and k >= 0 and p.far[s, k] == intermediate and not is_up(p, s, k, failed))

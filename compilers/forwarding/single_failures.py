@@ -87,48 +87,48 @@ class Buffers(NamedTuple):
     """int8[states], the most links after which packets come to a state; -1: none come."""
     reached: Array
     """int32[states], the states that packets come to, in the order in which they were reached."""
-    current: Array
+    current_states: Array
     """int32[states], the states whose packets are moved by a link now."""
-    later: Array
+    later_states: Array
     """int32[states], the states whose packets are moved next."""
     minimal_hops: Array
     """int8[S], the links of the minimal path from each switch."""
     next_switch: Array
     """int32[S], the next switch on the minimal path."""
-    spreads_now: Array
+    is_spreader: Array
     """bool[S], whether a switch spreads marked packets in this round."""
     spreaders: Array
     """int32[S], the switches that spread marked packets in this round."""
-    leaves: Array
+    is_egress_link: Array
     """bool[S, K], the links by which marked packets leave in this round."""
 
 
 class HostPackets(NamedTuple):
     """What hosts send to a destination, up to the first link."""
 
-    reached: int
+    state_count: int
     """How many states the packets come to."""
-    paths: int
+    path_count: int
     """How many paths hosts may choose."""
-    lost: int
+    lost_count: int
     """How many switches lose the packets of their own hosts."""
 
 
-class Followed(NamedTuple):
+class FollowedPackets(NamedTuple):
     """The outcome for the packets to a destination that met no failure."""
 
-    reached: int
+    state_count: int
     """How many states they come to."""
-    longest: int
+    max_hops: int
     """The links of the longest path."""
-    lost: int
+    lost_count: int
     """In how many states packets are lost, or still forwarded after `MOST_HOPS` links."""
 
 
 class Detour(NamedTuple):
     """The way of a packet around a failure."""
 
-    links: int
+    links_or_fault: int
     """Its number of links; DROP or ENDLESS if the packet does not arrive."""
     meets_again: bool
     """Whether the packet would come to the next switch of its usual path again."""
@@ -148,13 +148,13 @@ def buffers_for(program: Program, layout: StateLayout) -> Buffers:
     return Buffers(
         depth=np.full(states, -1, np.int8),
         reached=np.empty(states, np.int32),
-        current=np.empty(states, np.int32),
-        later=np.empty(states, np.int32),
+        current_states=np.empty(states, np.int32),
+        later_states=np.empty(states, np.int32),
         minimal_hops=np.empty(switches, np.int8),
         next_switch=np.empty(switches, np.int32),
-        spreads_now=np.zeros(switches, np.bool_),
+        is_spreader=np.zeros(switches, np.bool_),
         spreaders=np.empty(switches, np.int32),
-        leaves=np.zeros((switches, most_links), np.bool_),
+        is_egress_link=np.zeros((switches, most_links), np.bool_),
     )
 
 
@@ -260,7 +260,7 @@ def state_in_transit(order: Array, layout: StateLayout, egress: Array, t: int, i
 
 
 @loop
-def reach(depth: Array, reached: Array, count: int, state: int, links: int) -> int:
+def add_state(depth: Array, reached: Array, count: int, state: int, links: int) -> int:
     """Note that packets come to a state after so many links; returns the number of states."""
     if depth[state] < 0:
         reached[count] = state
@@ -270,7 +270,7 @@ def reach(depth: Array, reached: Array, count: int, state: int, links: int) -> i
 
 
 @loop
-def move_to(
+def move_packets(
     depth: Array,
     reached: Array,
     count: int,
@@ -335,10 +335,10 @@ def write_states_of_one_hop(
     """
     c = egress[s]
     hop = tabulation.next_hop[s, c, FROM_HOST, WITHOUT_FAILURE]
-    count = reach(b.depth, b.reached, count, packed_state(layout, s, FROM_HOST), 0)
+    count = add_state(b.depth, b.reached, count, packed_state(layout, s, FROM_HOST), 0)
     if tabulation.share_count[s, c] == 0 and hop >= 0:  # no share: they leave as packets in transit
         state = state_in_transit(p.order, layout, egress, switch_of(hop), ingress_of(hop))
-        count = reach(b.depth, b.reached, count, state, 1)
+        count = add_state(b.depth, b.reached, count, state, 1)
     return count
 
 
@@ -360,7 +360,7 @@ def write_states_by_shares(
             state = packed_state(layout, t, layout.marked_from + ingress)
         else:
             state = state_in_transit(p.order, layout, egress, t, ingress)
-        count = reach(b.depth, b.reached, count, state, 1)
+        count = add_state(b.depth, b.reached, count, state, 1)
     return count
 
 
@@ -395,7 +395,7 @@ def write_states_by_ingress(
                 and b.depth[state] < 0
                 and host_sends(p, shared, egress, has_hosts, d, s, ingress)
             ):
-                count = reach(b.depth, b.reached, count, state, 1)
+                count = add_state(b.depth, b.reached, count, state, 1)
     for ingress in range(p.far.shape[1]):
         if (
             host_sends(p, shared, egress, has_hosts, d, s, ingress)
@@ -403,7 +403,7 @@ def write_states_by_ingress(
         ):
             # One link that the class does not name stands for all of them.
             state = packed_state(layout, s, FROM_OTHER)
-            return reach(b.depth, b.reached, count, state, 1)
+            return add_state(b.depth, b.reached, count, state, 1)
     return count
 
 
@@ -464,7 +464,8 @@ def send_marked(
     waiting: int,
     links: int,
 ) -> tuple[int, int]:
-    """Send the marked packets of some switches over the links of `Buffers.leaves`, and clear these.
+    """Send the marked packets of some switches over the links of `Buffers.is_egress_link`, and
+    clear these.
 
     Args:
         p: what switches hold.
@@ -482,13 +483,15 @@ def send_marked(
     """
     for i in range(spreaders):
         s = b.spreaders[i]
-        b.spreads_now[s] = False
+        b.is_spreader[s] = False
         for k in range(p.far.shape[1]):
-            if b.leaves[s, k]:
-                b.leaves[s, k] = False
+            if b.is_egress_link[s, k]:
+                b.is_egress_link[s, k] = False
                 t = p.far[s, k]
                 state = state_in_transit(p.order, layout, egress, t, p.far_link[s, k])
-                count, waiting = move_to(b.depth, b.reached, count, later, waiting, state, links)
+                count, waiting = move_packets(
+                    b.depth, b.reached, count, later, waiting, state, links
+                )
     return count, waiting
 
 
@@ -501,7 +504,7 @@ def follow_without_failures(
     d: int,
     b: Buffers,
     count: int,
-) -> Followed:
+) -> FollowedPackets:
     """Follow packets from the end of their first link to the end of their path, a link a round.
 
     Args:
@@ -514,7 +517,7 @@ def follow_without_failures(
         count: how many these are.
     """
     lost, longest, links, waiting = 0, 0, 1, 0
-    current, later = b.current, b.later
+    current, later = b.current_states, b.later_states
     for i in range(count):
         if b.depth[b.reached[i]] == 1:  # else the packets are in their first switch
             later[waiting] = b.reached[i]
@@ -532,19 +535,19 @@ def follow_without_failures(
                 continue
             if place >= layout.marked_from:
                 # The marked packets of a switch leave together below, once for all ingress links.
-                if not b.spreads_now[s]:
-                    b.spreads_now[s], b.spreaders[spreaders] = True, s
+                if not b.is_spreader[s]:
+                    b.is_spreader[s], b.spreaders[spreaders] = True, s
                     spreaders += 1
-                lost += not add_onward(p, s, place - layout.marked_from, b.leaves)
+                lost += not add_onward(p, s, place - layout.marked_from, b.is_egress_link)
                 continue
             hop = next_hop[s, c, place, WITHOUT_FAILURE]
             if hop < 0 or s == d:
                 lost += 1
                 continue
             state = state_in_transit(p.order, layout, egress, switch_of(hop), ingress_of(hop))
-            count, waiting = move_to(b.depth, b.reached, count, later, waiting, state, links)
+            count, waiting = move_packets(b.depth, b.reached, count, later, waiting, state, links)
         count, waiting = send_marked(p, layout, egress, b, spreaders, count, later, waiting, links)
-    return Followed(count, longest, lost + waiting)
+    return FollowedPackets(count, longest, lost + waiting)
 
 
 @loop
@@ -589,12 +592,12 @@ def meet_failures(
         depth, minimal = b.depth[state], b.minimal_hops[s]
         detour = follow_detour(p.order, next_hop, egress, d, s, place, v, LINK_DOWN)
         if link_fails:
-            lost |= raise_lengths(figures, LINK_LONGEST, depth, detour.links, minimal)
+            lost |= raise_lengths(figures, LINK_LONGEST, depth, detour.links_or_fault, minimal)
         if node_fails and v != d:
             # A packet that would come to v once has the same detour if v is down.
             if detour.meets_again:
                 detour = follow_detour(p.order, next_hop, egress, d, s, place, v, NODE_DOWN)
-            lost |= raise_lengths(figures, NODE_LONGEST, depth, detour.links, minimal)
+            lost |= raise_lengths(figures, NODE_LONGEST, depth, detour.links_or_fault, minimal)
     return lost
 
 
@@ -655,9 +658,9 @@ def walk_paths(
         write_minimal_hops(d, b.next_switch, b.minimal_hops)
         of_hosts = leave_hosts(p, tabulation, layout, has_hosts, egress, d, b)
         followed = follow_without_failures(
-            p, tabulation.next_hop, layout, egress, d, b, of_hosts.reached
+            p, tabulation.next_hop, layout, egress, d, b, of_hosts.state_count
         )
-        suspect = of_hosts.lost + followed.lost > 0
+        suspect = of_hosts.lost_count + followed.lost_count > 0
         if (link_fails or node_fails) and not suspect:
             suspect = meet_failures(
                 p,
@@ -668,10 +671,10 @@ def walk_paths(
                 link_fails,
                 node_fails,
                 b,
-                followed.reached,
+                followed.state_count,
                 figures[j],
             )
-        figures[j, PATHS], figures[j, LONGEST] = of_hosts.paths, followed.longest
+        figures[j, PATHS], figures[j, LONGEST] = of_hosts.path_count, followed.max_hops
         figures[j, SUSPECT] = suspect
-        for state in b.reached[: followed.reached]:
+        for state in b.reached[: followed.state_count]:
             b.depth[state] = -1

@@ -32,12 +32,12 @@ _PROGRAMS: WeakKeyDictionary[Build, dict[int, Program]] = WeakKeyDictionary()
 """By build, the programs of the switches that packets have come to so far."""
 
 
-class _Unfinished(NamedTuple):
+class _UnfinishedPath(NamedTuple):
     """A path to go on with."""
 
     path: Path
     """The path so far."""
-    passed: list[tuple[int, int]]
+    passed_switches: list[tuple[int, int]]
     """The switches that it has passed, each with the ingress link."""
     tag: int
     """The tag of its packets: PLAIN or MARKED."""
@@ -52,7 +52,7 @@ class Path(NamedTuple):
     """DELIVERED, DROPPED or LOOPED: what becomes of the packets at the last switch."""
     first_link: int = DROPPED
     """The first link of the path; DROPPED if it has none."""
-    part: Fraction = WHOLE
+    share: Fraction = WHOLE
     """The part of the packets with this first link that takes the path; where paths are shared at
     every hop, the part of all packets."""
 
@@ -74,7 +74,9 @@ class SinglePackets:
     """Switches that are down."""
 
     @classmethod
-    def under(cls, build: Build, destination: int, failed: tuple[int, ...]) -> SinglePackets:
+    def with_failures(
+        cls, build: Build, destination: int, failed: tuple[int, ...]
+    ) -> SinglePackets:
         """The packets to a destination while some elements, as in `Program`, are down."""
         ends = build.wiring.link_ends() if failed else np.zeros((0, 2), np.int64)
         links = (tuple(ends[element].tolist()) for element in failed if element < len(ends))
@@ -158,7 +160,7 @@ class SinglePackets:
         """
         shared = self.build.forwarding.every_hop
         # Depth first.
-        unfinished = [_Unfinished(Path((source,), DELIVERED), [(source, ingress)], PLAIN)]
+        unfinished = [_UnfinishedPath(Path((source,), DELIVERED), [(source, ingress)], PLAIN)]
         while unfinished:
             path, passed, tag = unfinished.pop()
             switch, switch_ingress = passed[-1]
@@ -173,21 +175,21 @@ class SinglePackets:
                     switches=(*path.switches, arrival[0]),
                     outcome=LOOPED,  # unless the path goes on from here and gets another outcome
                     first_link=link if is_first else path.first_link,
-                    part=path.part if is_first and not shared else path.part / len(next_hops),
+                    share=path.share if is_first and not shared else path.share / len(next_hops),
                 )
                 if len(longer.switches) > MOST_HOPS or (shared and arrival in passed):
                     yield longer
                 else:
-                    unfinished.append(_Unfinished(longer, [*passed, arrival], next_tag))
+                    unfinished.append(_UnfinishedPath(longer, [*passed, arrival], next_tag))
 
-    def over_intermediates(self, source: int) -> Iterator[tuple[int, Path]]:
+    def intermediate_paths(self, source: int) -> Iterator[tuple[int, Path]]:
         """Yield each intermediate, ascending, with the path over it to the destination."""
-        for via in intermediates(self.build).tolist():
-            path = replace(self, destination=via)._to_intermediate(source)
+        for intermediate in intermediates(self.build).tolist():
+            path = replace(self, destination=intermediate)._to_intermediate(source)
             if path.outcome == DELIVERED:
                 second_leg = next(self.paths(path.switches[-1]))
                 path = Path(path.switches + second_leg.switches[1:], second_leg.outcome)
-            yield via, path
+            yield intermediate, path
 
     def _to_intermediate(self, source: int) -> Path:
         """The path to the intermediate, or to its neighbour that gives it up.

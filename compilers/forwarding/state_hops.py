@@ -24,7 +24,7 @@ from compilers.forwarding.many_packets import (
     LINK,
     NEXT_TAG,
     SWITCH,
-    next_of_packets,
+    next_links_of_packets,
 )
 from compilers.forwarding.rule import HOST, MARKED, PLAIN, Program, marks
 from compilers.forwarding.walks import Numbers, Walks
@@ -35,7 +35,7 @@ work in packets, so the number of states is divided by this."""
 STATES_AT_ONCE = 1 << 18
 """The most states that are tabulated at once."""
 NextOfPackets = Callable[[Program, Numbers, Numbers], tuple[Numbers, Numbers]]
-"""`next_of_packets`, or its machine code."""
+"""`next_links_of_packets`, or its machine code."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,9 +46,9 @@ class StateHops:
     """int64[states], how many next hops each state has; 0 for an ingress link that is not there."""
     link: NDArray[np.int16]
     """int16[m], the link of a next hop, or DROP."""
-    marked: NDArray[np.bool_]
+    is_marked: NDArray[np.bool_]
     """bool[m], whether packets leave with a mark."""
-    part: NDArray[np.float64]
+    share: NDArray[np.float64]
     """float64[m], the part of the state's packets that takes the next hop."""
 
     @classmethod
@@ -63,7 +63,7 @@ class StateHops:
                 machine code.
         """
         switches, states = len(program.far), states_of_a_switch(program)
-        next_of = for_packets(times * switches * states // STATES_A_PACKET, next_of_packets)
+        next_of = for_packets(times * switches * states // STATES_A_PACKET, next_links_of_packets)
         step = max(1, STATES_AT_ONCE // states)
         return joined(
             [
@@ -83,7 +83,7 @@ class StateHops:
             switch: the switch.
         """
         only_switch = slice(switch, switch + 1)
-        return _hops_of_switches(walks, program, failed, next_of_packets, only_switch)
+        return _hops_of_switches(walks, program, failed, next_links_of_packets, only_switch)
 
     def begins(self) -> Numbers:
         """int64[states + 1], where the next hops of each state begin, and m."""
@@ -97,7 +97,9 @@ class StateHops:
         """
         begins = self.begins()
         hops = slice(begins[states.start], begins[states.stop])
-        return StateHops(self.count[states], self.link[hops], self.marked[hops], self.part[hops])
+        return StateHops(
+            self.count[states], self.link[hops], self.is_marked[hops], self.share[hops]
+        )
 
 
 def joined(blocks: Sequence[StateHops]) -> StateHops:
@@ -147,8 +149,8 @@ def _hops_of_switches(
     return StateHops(
         count=count.ravel(),
         link=hops[:, LINK].astype(np.int16),
-        marked=hops[:, NEXT_TAG] == MARKED,
-        part=_parts(walks, p, packets, hop_count, hops),
+        is_marked=hops[:, NEXT_TAG] == MARKED,
+        share=_parts(walks, p, packets, hop_count, hops),
     )
 
 
@@ -163,9 +165,9 @@ def _parts(
     Args:
         walks: of the build, which has the weights.
         p: what switches hold.
-        packets: int64[n, 4], a packet of each state, as `next_of_packets` takes it.
+        packets: int64[n, 4], a packet of each state, as `next_links_of_packets` takes it.
         hop_count: int64[n], how many next hops each state has.
-        hops: int64[m, 2], the next hops, as `next_of_packets` returns them.
+        hops: int64[m, 2], the next hops, as `next_links_of_packets` returns them.
     """
     state = np.repeat(np.arange(len(packets)), hop_count)
     weight = np.ones(len(hops))
@@ -188,7 +190,7 @@ def _host_weights(
         p: what switches hold.
         s: int64[h], the switch of each next hop.
         c: int64[h], the egress class.
-        hops: int64[h, 2], the next hops, as `next_of_packets` returns them.
+        hops: int64[h, 2], the next hops, as `next_links_of_packets` returns them.
     """
     link, marked = hops[:, LINK], hops[:, NEXT_TAG] == MARKED
     # bool[h, 1 + A]: a link may be the minimal share and, with a mark, an alternate.

@@ -29,7 +29,7 @@ from compilers.forwarding.cable_crossings import sources_over_cables
 from compilers.forwarding.failure_sets import (
     PAIR_CASE,
     PAIR_COLUMN,
-    Cases,
+    FailureSets,
     scratch_for,
     walk_cases,
 )
@@ -62,7 +62,7 @@ NO_LOST_PAIRS = np.zeros((0, 4), np.int64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Lengths:
+class PathLengths:
     """The lengths of the paths of packets that met a failure and were delivered, in links."""
 
     max_hops: int = 0
@@ -70,7 +70,7 @@ class Lengths:
     stretch: int = 0
     """The most links that a repair adds to a path."""
 
-    def with_all(self, figures: NDArray[np.int64]) -> Lengths:
+    def with_all(self, figures: NDArray[np.int64]) -> PathLengths:
         """The largest `max_hops` and `stretch` of this value and of the rows of an array.
 
         Args:
@@ -79,7 +79,7 @@ class Lengths:
         if not len(figures):
             return self
         most = np.maximum(figures.max(axis=0), (self.max_hops, self.stretch))
-        return Lengths(*map(int, most))
+        return PathLengths(*map(int, most))
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +98,7 @@ class HostPathFigures:
     exact: bool = True
     """Whether a packet was seen to take `max_hops` links; otherwise it is a bound."""
 
-    def joined(self, others: HostPathFigures) -> HostPathFigures:
+    def combined(self, others: HostPathFigures) -> HostPathFigures:
         """The figures of these paths and of paths to other destinations, together."""
         longest = max(self.max_hops, others.max_hops)
         return HostPathFigures(
@@ -115,25 +115,25 @@ class SingleFailures:
 
     alternates: HostPathFigures
     """All paths that hosts may choose without failures, minimal ones and alternates, to the
-    destinations that are not `suspect`."""
-    link: Lengths
+    destinations that are not `suspect_destinations`."""
+    link: PathLengths
     """The lengths under each failure of one link, to the same destinations."""
-    node: Lengths
+    node: PathLengths
     """The lengths under each failure of one switch, to the same destinations."""
-    suspect: Numbers
+    suspect_destinations: Numbers
     """int64[n], the destinations to which some packet is lost, or whose next hops cannot be
     tabulated."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class CasesWalked:
+class CaseWalks:
     """The result of `Walks.follow_cases` for some destinations."""
 
     alternates: HostPathFigures
     """All paths that hosts may choose without failures, minimal ones and alternates."""
-    lengths: Lengths
+    lengths: PathLengths
     """The lengths under the failures."""
-    lost: Numbers
+    lost_pairs: Numbers
     """int64[n, 4], the pairs that lose packets, with the columns PAIR_CASE to PAIR_FOR_EVER of
     `failure_sets`."""
 
@@ -238,7 +238,7 @@ class Walks:
             node_fails: whether each switch fails, one at a time.
         """
         if self.program.every_hop:  # several next hops in transit cannot be tabulated
-            return SingleFailures(HostPathFigures(), Lengths(), Lengths(), destinations)
+            return SingleFailures(HostPathFigures(), PathLengths(), PathLengths(), destinations)
         figures = np.zeros((len(destinations), single_failures.COLUMNS), np.int64)
         for_packets(self.packets, walk_paths)(
             self.program,
@@ -262,12 +262,15 @@ class Walks:
         link = good[:, [single_failures.LINK_LONGEST, single_failures.LINK_ADDED]]
         node = good[:, [single_failures.NODE_LONGEST, single_failures.NODE_ADDED]]
         return SingleFailures(
-            alternates, Lengths().with_all(link), Lengths().with_all(node), destinations[suspect]
+            alternates,
+            PathLengths().with_all(link),
+            PathLengths().with_all(node),
+            destinations[suspect],
         )
 
     def follow_cases(
         self, destinations: Numbers, failed: Numbers, longest: Numbers | None = None
-    ) -> CasesWalked:
+    ) -> CaseWalks:
         """Follow all packets to some destinations, without failures and under sets of them.
 
         Args:
@@ -278,7 +281,7 @@ class Walks:
         figures = np.zeros((len(destinations), failure_sets.ADDED + 1), np.int64)
         cases = self._by_element(failed)
         # Packets that meet a failed element are followed again in each case with that element.
-        cases_an_element = max(1, len(cases.of_element) // self.elements)
+        cases_an_element = max(1, len(cases.cases_of_element) // self.elements)
         lost: Numbers = for_packets(cases_an_element * self.packets, walk_cases)(
             self.program,
             self.has_hosts,
@@ -296,30 +299,30 @@ class Walks:
             strays=int(figures[:, failure_sets.STRAYS].sum()),
             max_hops=int(figures[:, failure_sets.LONGEST].max(initial=0)),
         )
-        lengths = Lengths().with_all(figures[:, [failure_sets.LONGEST_MET, failure_sets.ADDED]])
-        return CasesWalked(alternates, lengths, lost)
+        lengths = PathLengths().with_all(figures[:, [failure_sets.LONGEST_MET, failure_sets.ADDED]])
+        return CaseWalks(alternates, lengths, lost)
 
-    def _by_element(self, failed: Numbers) -> Cases:
+    def _by_element(self, failed: Numbers) -> FailureSets:
         """The cases of int64[n, F], and for each element the cases in which it fails."""
         case, place = np.nonzero(failed < self.elements)  # the rest fills up the row
         element = failed[case, place]
         count = np.bincount(element, minlength=self.elements)
         first = np.concatenate(((0,), np.cumsum(count))).astype(np.int64)
         of_element = case[np.argsort(element, kind="stable")].astype(np.int64)
-        return Cases(np.ascontiguousarray(failed), first, of_element)
+        return FailureSets(np.ascontiguousarray(failed), first, of_element)
 
-    def follow_pairs_of_failures(self, destinations: Numbers) -> tuple[Lengths, Numbers]:
+    def follow_pairs_of_failures(self, destinations: Numbers) -> tuple[PathLengths, Numbers]:
         """Follow all packets to some destinations that meet two failures, of all pairs.
 
         Returns:
-            The lengths, and the lost pairs as in `CasesWalked.lost`; the case of the elements
+            The lengths, and the lost pairs as in `CaseWalks.lost_pairs`; the case of the elements
             a < b is a·(E + S) + b.
         """
         figures = np.zeros((len(destinations), pairs_of_failures.COLUMNS), np.int64)
         egress = self.egress(destinations)
         follow = for_packets(PAIR_COST * self.packets, walk_pairs)
         follow(self.program, self.has_hosts, egress, destinations, self.minimal_far, figures)
-        lengths = Lengths().with_all(
+        lengths = PathLengths().with_all(
             figures[:, [pairs_of_failures.LONGEST_MET, pairs_of_failures.ADDED]]
         )
         loses = np.flatnonzero(figures[:, pairs_of_failures.LOSES])
@@ -328,7 +331,7 @@ class Walks:
         # Only now are the pairs tried one by one, to name the switches that lose packets.
         blocks = [NO_LOST_PAIRS]
         for failed in self._pairs_of_elements():
-            lost = self.follow_cases(destinations[loses], failed).lost
+            lost = self.follow_cases(destinations[loses], failed).lost_pairs
             # So far cases count in `failed`, and destinations among those that lose packets.
             smaller, larger = failed[lost[:, PAIR_CASE]].T
             lost[:, PAIR_CASE] = smaller * self.elements + larger

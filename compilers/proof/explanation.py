@@ -38,7 +38,7 @@ class Hop:
     channel: int
     """The virtual channel that it takes on the link."""
 
-    def named(self, build: Build) -> dict[str, Any]:
+    def as_dict(self, build: Build) -> dict[str, Any]:
         """The nodes and ports by name."""
         wiring = build.wiring
         return {
@@ -51,7 +51,7 @@ class Hop:
 
 
 @dataclass(frozen=True, slots=True)
-class Failing:
+class FailingPath:
     """A path that a packet may take while elements are down, and whether it arrives."""
 
     path: tuple[int, ...]
@@ -78,7 +78,7 @@ class Explanation:
     """The vertices of each alternate path."""
     weights: tuple[int, ...]
     """The weight of the minimal path, then that of each alternate."""
-    failing: tuple[Failing, ...] = ()
+    failing: tuple[FailingPath, ...] = ()
     """The paths of packets under failures."""
     intermediates: tuple[int, ...] = ()
     """The intermediate of each alternate, if packets go by intermediates; else empty."""
@@ -107,7 +107,7 @@ class Explanation:
             "alternate_channels": self._channels(build),
             "intermediates": self.intermediates,
             "weights": self.weights,
-            "hops": [hop.named(build) for hop in self.hops],
+            "hops": [hop.as_dict(build) for hop in self.hops],
             "fault": self.fault or None,
             "failing": [asdict(case) | {"fault": case.fault or None} for case in self.failing],
         }
@@ -151,10 +151,10 @@ def explain(build: Build, source: int, destination: int, dead: Sequence[int] = (
     alternates = _Alternates((), ())
     if source != destination:
         alternates = _alternates_of(packets, source, minimal)
-    failing: tuple[Failing, ...] = ()
+    failing: tuple[FailingPath, ...] = ()
     if dead:
-        with_failures = SinglePackets.under(build, destination, tuple(dead))
-        failing = tuple(_under_failures(with_failures, source))
+        with_failures = SinglePackets.with_failures(build, destination, tuple(dead))
+        failing = tuple(_failing_paths(with_failures, source))
     return Explanation(
         source=source,
         destination=destination,
@@ -227,20 +227,20 @@ def _alternates_of(packets: SinglePackets, source: int, minimal: tuple[int, ...]
     """
     forwarding = packets.build.forwarding
     if forwarding.every_hop:
-        return _over_all_paths(packets, source, minimal)
+        return _path_alternates(packets, source, minimal)
     if forwarding.intermediates:
-        return _over_intermediates(packets, source, minimal)
-    return _over_first_links(packets, source, minimal)
+        return _intermediate_alternates(packets, source, minimal)
+    return _first_link_alternates(packets, source, minimal)
 
 
-def _over_all_paths(packets: SinglePackets, source: int, minimal: tuple[int, ...]) -> _Alternates:
+def _path_alternates(packets: SinglePackets, source: int, minimal: tuple[int, ...]) -> _Alternates:
     """The alternates, if packets choose among next hops at every switch."""
-    fraction_of_path = {path.switches: path.part for path in packets.paths(source)}
+    fraction_of_path = {path.switches: path.share for path in packets.paths(source)}
     fractions = fraction_of_path.pop(minimal, Fraction(0)), *fraction_of_path.values()
     return _Alternates(tuple(fraction_of_path), _whole_numbers(fractions))
 
 
-def _over_intermediates(
+def _intermediate_alternates(
     packets: SinglePackets, source: int, minimal: tuple[int, ...]
 ) -> _Alternates:
     """The alternates, if packets go by intermediates.
@@ -249,7 +249,7 @@ def _over_intermediates(
     weight is the number of these intermediates.
     """
     path_over = {
-        intermediate: path.switches for intermediate, path in packets.over_intermediates(source)
+        intermediate: path.switches for intermediate, path in packets.intermediate_paths(source)
     }
     alternates = {node: path for node, path in path_over.items() if path != minimal}
     return _Alternates(
@@ -259,14 +259,16 @@ def _over_intermediates(
     )
 
 
-def _over_first_links(packets: SinglePackets, source: int, minimal: tuple[int, ...]) -> _Alternates:
+def _first_link_alternates(
+    packets: SinglePackets, source: int, minimal: tuple[int, ...]
+) -> _Alternates:
     """The alternates, if the first switch chooses a link, and other switches choose nothing."""
     weight_of_link = packets.weights_of(source)
     if not weight_of_link:
         return _Alternates((), ())
     paths = list(packets.paths(source))
     # The weight of a first link is divided among the paths over it (a marked packet has several).
-    weights = _whole_numbers([weight_of_link[path.first_link] * path.part for path in paths])
+    weights = _whole_numbers([weight_of_link[path.first_link] * path.share for path in paths])
     by_path = [(path.switches, weight) for path, weight in zip(paths, weights, strict=True)]
     of_minimal = sum(weight for switches, weight in by_path if switches == minimal)
     alternates = [(switches, weight) for switches, weight in by_path if switches != minimal]
@@ -286,7 +288,7 @@ def _whole_numbers(fractions: Sequence[Fraction]) -> tuple[int, ...]:
     return tuple(int(fraction * scale) for fraction in fractions)
 
 
-def _under_failures(packets: SinglePackets, source: int) -> Iterator[Failing]:
+def _failing_paths(packets: SinglePackets, source: int) -> Iterator[FailingPath]:
     """Yield every path of a host's packets while elements are down.
 
     If the source or the destination itself is down, there is one path that ends at the source.
@@ -294,14 +296,14 @@ def _under_failures(packets: SinglePackets, source: int) -> Iterator[Failing]:
     destination = packets.destination
     for switch in (source, destination):
         if switch in packets.failed_switches:
-            yield Failing((source,), f"switch {packets.build.wiring.names[switch]} is down")
+            yield FailingPath((source,), f"switch {packets.build.wiring.names[switch]} is down")
             return
     paths = packets.paths(source)
     if packets.build.forwarding.intermediates and source != destination:
         # Several intermediates may lie on one path.
-        paths = iter(dict.fromkeys(path for _, path in packets.over_intermediates(source)))
+        paths = iter(dict.fromkeys(path for _, path in packets.intermediate_paths(source)))
     for path in paths:
-        yield Failing(path.switches, _fault(path, destination))
+        yield FailingPath(path.switches, _fault(path, destination))
 
 
 def _fault(path: Path, destination: int) -> str:

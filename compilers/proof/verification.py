@@ -14,7 +14,7 @@ from typing import Any
 from compilers.proof.failures.risk_cases import FAILURE_KINDS, fail_alike
 from compilers.proof.proof_options import AS_PROMISED, ProofOptions
 from compilers.proof.proved import Proved
-from compilers.proof.soundness.build_soundness import unsound
+from compilers.proof.soundness.build_soundness import unsound_values
 from compilers.proof.walks.delivery import default_failures, verify
 from compilers.proof.walks.delivery_report import Report
 from compilers.tables.build import Build
@@ -131,7 +131,7 @@ def judge(
         if earlier is None or not fail_alike(builds[earlier], build, kinds):
             report = verify(build, options)
         elif (report := reports[earlier]).passed:
-            report = replace(report, unsound=unsound(build))
+            report = replace(report, unsound=unsound_values(build))
         reports.append(report)
         if folders:
             unmarked = _mark(folders[plane], build, report) or unmarked

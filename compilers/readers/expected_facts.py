@@ -93,7 +93,9 @@ def _ports(build: Build, vertex: int) -> Iterator[UsedPort]:
         if hardware.platform:
             _, lanes, cage, mode, _ = hardware.platform[port - 1]
         name = wiring.port_names[node_type][port - 1]
-        yield UsedPort(port, name, block_of_port[port - 1], lanes, cage, mode)
+        yield UsedPort(
+            port, name=name, block=block_of_port[port - 1], lanes=lanes, cage=cage, mode=mode
+        )
 
 
 def _for_each_port(fact: Callable[[UsedPort], Value]) -> FactFunction:

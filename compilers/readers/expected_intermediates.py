@@ -37,7 +37,7 @@ BASES = 1 << 16
 different intermediates: that of vertex v is v modulo this number."""
 
 
-class IntermediateDrawn(NamedTuple):
+class IntermediateChoice(NamedTuple):
     """A row that draws an intermediate for the packets of a host."""
 
     family: str
@@ -56,7 +56,7 @@ class IntermediateDrawn(NamedTuple):
     """The host's address; "": any."""
 
 
-class OwnHosts(NamedTuple):
+class SameSwitchRow(NamedTuple):
     """A row for packets between hosts of one switch, for which no intermediate is drawn."""
 
     family: str
@@ -71,7 +71,7 @@ class OwnHosts(NamedTuple):
     """The address of the host that sends; "": any."""
 
 
-class WithIntermediate(NamedTuple):
+class IntermediateRecognition(NamedTuple):
     """A row that recognises packets whose destination address names an intermediate."""
 
     family: str
@@ -80,7 +80,7 @@ class WithIntermediate(NamedTuple):
     """The MAC address that names intermediate 0."""
 
 
-class ToIntermediate(NamedTuple):
+class IntermediateRoute(NamedTuple):
     """A row that routes packets to their intermediate."""
 
     mac: str
@@ -91,7 +91,7 @@ class ToIntermediate(NamedTuple):
     """The port that has to be up; 0: none."""
 
 
-class IntermediateReached(NamedTuple):
+class IntermediateRemoval(NamedTuple):
     """The row that removes the address of an intermediate, at the intermediate itself."""
 
     mac: str
@@ -100,7 +100,7 @@ class IntermediateReached(NamedTuple):
     """The gateway's MAC address, which takes its place."""
 
 
-class IntermediateGivenUp(NamedTuple):
+class IntermediateRelease(NamedTuple):
     """The row that gives up an intermediate whose link is down."""
 
     gateway: str
@@ -152,7 +152,15 @@ def _drawn_claims(build: Build, vertex: int) -> Iterator[Value]:
                 continue
             for family, source in _sources(build, vertex, number):
                 basis = str(vertex % BASES)
-                yield IntermediateDrawn(family, port, gateway, first_mac, basis, str(count), source)
+                yield IntermediateChoice(
+                    family,
+                    in_port=port,
+                    gateway=gateway,
+                    first_mac=first_mac,
+                    basis=basis,
+                    intermediates=str(count),
+                    source=source,
+                )
 
 
 def _own_host_claims(build: Build, vertex: int) -> Iterator[Value]:
@@ -169,14 +177,14 @@ def _own_host_claims(build: Build, vertex: int) -> Iterator[Value]:
         for family, source in _sources(build, vertex, number):
             # Without checks one row is for all hosts of the switch.
             in_port = port if source else 0
-            yield OwnHosts(family, gateway, network[family], in_port, source)
+            yield SameSwitchRow(family, gateway, network[family], in_port, source)
 
 
 def _with_intermediate_claims(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
     """Yield the claims of the rows that recognise packets which name an intermediate."""
     if _intermediates(build):
         for family in row_families(build):
-            yield WithIntermediate(family, _intermediate_mac(build, 0))
+            yield IntermediateRecognition(family, _intermediate_mac(build, 0))
 
 
 def _to_intermediate_claims(build: Build, vertex: int) -> Iterator[Value]:
@@ -195,7 +203,7 @@ def _to_intermediate_claims(build: Build, vertex: int) -> Iterator[Value]:
             network = str(IPv4Address(lowest_network[egress]))
             # A neighbour is given up if its link is down, so the row needs the port.
             up_port = port_to.get(intermediate, 0) if build.forwarding.repairs else 0
-            yield ToIntermediate(_intermediate_mac(build, index), network, up_port)
+            yield IntermediateRoute(_intermediate_mac(build, index), network, up_port)
 
 
 def _lowest_networks(build: Build, vertex: int) -> tuple[NDArray[np.int64], dict[int, int]]:
@@ -225,13 +233,13 @@ def _reached_claims(build: Build, vertex: int) -> Iterator[Value]:
     intermediates = _intermediates(build)
     if vertex in intermediates:
         mac = _intermediate_mac(build, intermediates.index(vertex))
-        yield IntermediateReached(mac, format_mac(build.addressing.gateway_mac))
+        yield IntermediateRemoval(mac, format_mac(build.addressing.gateway_mac))
 
 
 def _given_up_claims(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
     """Yield the claim of the row that gives up an intermediate, where switches repair."""
     if _intermediates(build) and build.forwarding.repairs:
-        yield IntermediateGivenUp(format_mac(build.addressing.gateway_mac))
+        yield IntermediateRelease(format_mac(build.addressing.gateway_mac))
 
 
 INTERMEDIATE_CLAIMS: dict[str, FactFunction] = {
@@ -244,5 +252,5 @@ INTERMEDIATE_CLAIMS: dict[str, FactFunction] = {
 }
 """The claims of each kind that a switch has to make. The kinds have the names that the grammar of
 the rendered files gives them. Their values are the named tuples above: `own block` has those of
-`OwnHosts`, `carried` (packets that carry an intermediate) those of `WithIntermediate`, and
-`intermediate` those of `ToIntermediate`."""
+`SameSwitchRow`, `carried` (packets that carry an intermediate) those of `IntermediateRecognition`,
+and `intermediate` those of `IntermediateRoute`."""

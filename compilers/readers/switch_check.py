@@ -265,11 +265,11 @@ class SwitchCheck:
         ).compare()
         compare_claims(
             self.build,
-            self.vertex,
-            self.emitted,
-            self.chains.number_of_port,
-            self.differences,
-            self.folder,
+            vertex=self.vertex,
+            emitted=self.emitted,
+            number_of=self.chains.number_of_port,
+            differences=self.differences,
+            folder=self.folder,
         )
         for file, line, text in self.emitted.wrong:
             self.differences.add(file, line, text)

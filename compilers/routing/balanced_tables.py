@@ -20,7 +20,7 @@ RESULT = "tables and their Forwarding"
 """What a balance has to return, in words for messages."""
 
 
-def balanced(
+def balance_tables(
     balance: str, tables: Tables, forwarding: Forwarding, topology: Topology, wiring: Wiring
 ) -> tuple[Tables, Forwarding]:
     """Return the tables that a balance makes, and what they mean.

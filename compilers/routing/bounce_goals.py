@@ -70,9 +70,9 @@ class BounceGoals:
     first_bounce: NDArray[np.int16]
     """int16[S, K], by ingress link the link to the goal, over which packets bounce first; -1 where
     there is no goal."""
-    quadrics: Bits
+    leads_to_quadric: Bits
     """bool[S, K], whether the neighbour is a quadric."""
-    far_from_quadrics: Bits
+    leads_far_from_quadrics: Bits
     """bool[S, K], whether the neighbour is next to no quadric: packets of quadrics bounce there."""
     next_in_ring: NDArray[np.int32]
     """int32[S, K], the switch after this one in the ring of the neighbour; -1 where this switch is
@@ -109,8 +109,8 @@ class BounceGoals:
         goal = _goals_in_turn(next_in_ring, module)
         return cls(
             first_bounce=_links_to_goals(tables, wiring, goal),
-            quadrics=quadrics,
-            far_from_quadrics=far_from_quadrics[far] & (far >= 0),
+            leads_to_quadric=quadrics,
+            leads_far_from_quadrics=far_from_quadrics[far] & (far >= 0),
             next_in_ring=next_in_ring,
             goal=goal,
         )
@@ -124,7 +124,10 @@ class BounceGoals:
 
     def preferred_bounces(self, switches: slice) -> Bits:
         """bool[n, K, K]: by ingress link of n switches, the links to bounce over first."""
-        preferred = self.quadrics[switches, :, None] & self.far_from_quadrics[switches, None, :]
+        preferred = (
+            self.leads_to_quadric[switches, :, None]
+            & self.leads_far_from_quadrics[switches, None, :]
+        )
         to_goal = self.first_bounce[switches]
         s, k = np.nonzero(to_goal >= 0)
         preferred[s, k, to_goal[s, k]] = True

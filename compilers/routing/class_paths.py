@@ -47,9 +47,9 @@ def group_equal_keys(keys: Numbers) -> KeyGroups:
 class UTurn(NamedTuple):
     """The packets that would leave a switch by their ingress link, and where they go instead."""
 
-    returns: Bits
+    is_returned: Bits
     """bool[…, D], whether a packet came from a switch that is a next hop at the present switch."""
-    onward: Numbers
+    next_switch: Numbers
     """int32[…, D], the switch to which such a packet goes instead of back; -1 where there is none,
     so that it goes back."""
 
@@ -64,9 +64,9 @@ class ClassPaths:
     """The cables."""
     ends: NDArray[np.int64]
     """int64[D], the destinations, ascending."""
-    after: NDArray[np.int32]
+    next_switch: NDArray[np.int32]
     """int32[S, D], the next switch towards each destination; the destination has itself."""
-    egress: Numbers
+    egress_class: Numbers
     """[S, D], the egress class for each destination."""
     depth: int
     """The most links of a path."""
@@ -99,7 +99,16 @@ class ClassPaths:
         distance = distances(neighbour_table(topology.graph), switches)
         other = _other_next_hops(wiring.far, after, distance[:, ends])
         next_tries = np.stack((other, np.where(other < 0, np.int32(-1), after[: len(other)])))
-        return cls(tables, wiring, ends, after, egress, topology.diameter, distance, next_tries)
+        return cls(
+            tables,
+            wiring=wiring,
+            ends=ends,
+            next_switch=after,
+            egress_class=egress,
+            depth=topology.diameter,
+            distance=distance,
+            next_tries=next_tries,
+        )
 
     @property
     def shared_at_every_hop(self) -> bool:
@@ -124,7 +133,7 @@ class ClassPaths:
         column = np.arange(len(self.ends))
         steps = [np.broadcast_to(first, (*first.shape[:-1], len(column)))]
         for _ in range(self.depth):
-            steps.append(self.after[steps[-1], column])
+            steps.append(self.next_switch[steps[-1], column])
         return steps
 
     def meets(
@@ -173,7 +182,7 @@ class ClassPaths:
 
     def remote_columns(self, switch: int) -> NDArray[np.int64]:
         """Return the columns of the destinations that a switch forwards to, int64[n]."""
-        return np.flatnonzero(self.after[switch] != switch)
+        return np.flatnonzero(self.next_switch[switch] != switch)
 
     def by_class(self, property_of: Callable[[int], Bits], shape: tuple[int, ...]) -> Bits:
         """Return which links have a property for all destinations of a class, bool[n, S, C, K].
@@ -187,7 +196,7 @@ class ClassPaths:
             routed = self.remote_columns(switch)
             by_destination = property_of(switch)
             # Destinations of one class follow each other, and are then taken together.
-            groups = group_equal_keys(self.egress[switch, routed])
+            groups = group_equal_keys(self.egress_class[switch, routed])
             ordered = by_destination[..., routed[groups.order]]
             by_class = np.logical_and.reduceat(ordered, groups.starts, axis=2)
             if common is None:

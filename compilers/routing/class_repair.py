@@ -40,12 +40,12 @@ class DamagedFabric:
     """These tables joined with all cables."""
     wiring: Wiring
     """All cables."""
-    live: NDArray[np.bool_]
+    is_live: NDArray[np.bool_]
     """bool[S, K], the links that are left for packets in transit."""
-    dead: NDArray[np.bool_]
+    is_dead: NDArray[np.bool_]
     """bool[S, K], the links that carry nothing. A link that is neither live nor dead leads to a
     drained switch, and carries only packets for this switch."""
-    affected: NDArray[np.int64]
+    affected_switches: NDArray[np.int64]
     """int64[a], the switches with links that are not live."""
     ends: NDArray[np.int64]
     """int64[D], the destinations."""
@@ -82,9 +82,9 @@ def repaired_classes(fabric: DamagedFabric, parts: ClassParts) -> tuple[Classes,
     Returns:
         The classes, and int64[m, 2], the switch and number of each class that changed.
     """
-    old, affected = fabric.tables.classes, fabric.affected
-    failed = _ports_of(fabric, (fabric.wiring.far >= 0) & ~fabric.live)
-    dead = _ports_of(fabric, fabric.dead)
+    old, affected = fabric.tables.classes, fabric.affected_switches
+    failed = _ports_of(fabric, (fabric.wiring.far >= 0) & ~fabric.is_live)
+    dead = _ports_of(fabric, fabric.is_dead)
     row = np.arange(len(affected))[:, None]  # of `failed` and `dead`, by affected switch
     # bool[a, C, 1], the classes whose minimal port still works. No row leads to the others.
     works = ~dead[row, old.port[affected]][..., None]
@@ -125,7 +125,7 @@ def _ports_of(fabric: DamagedFabric, links: NDArray[np.bool_]) -> NDArray[np.boo
         fabric: the fabric after failures.
         links: bool[S, K], the links.
     """
-    wiring, affected = fabric.wiring, fabric.affected
+    wiring, affected = fabric.wiring, fabric.affected_switches
     ports = np.zeros((len(affected), int(wiring.port.max()) + 1), np.bool_)
     row, link = np.nonzero(links[affected])
     ports[row, wiring.port[affected[row], link]] = True
@@ -151,14 +151,16 @@ def _repairing_links(
     column, hop = np.arange(len(ends)), after[switch]
     # [K, D], by link and destination: the neighbour, from which packets go on.
     neighbour = np.broadcast_to(far[:, None], (len(far), len(ends)))
-    repairs = fabric.live[switch][:, None] & (neighbour != hop)
+    repairs = fabric.is_live[switch][:, None] & (neighbour != hop)
     # A next hop that is the destination itself cannot be avoided.
     avoided = switch, np.where(hop == ends, NOWHERE, hop)
-    repairs &= arrives(after, neighbour, column, ends, avoided, fabric.depth)
+    repairs &= path_arrives(
+        after, at=neighbour, column=column, ends=ends, avoided=avoided, links=fabric.depth
+    )
     return np.array([repairs[:, class_of_end == number].all(axis=1) for number in class_numbers])
 
 
-def arrives(
+def path_arrives(
     after: NDArray[np.int32],
     at: Numbers,
     column: Numbers,

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from compilers.topology.distance import components, table_of
 
 
-def cut_off_pairs(
+def count_cut_off_pairs(
     far: NDArray[np.int32],
     endpoints: NDArray[np.bool_],
     dead: NDArray[np.bool_],
@@ -40,10 +40,10 @@ def cut_off_pairs(
     destination = endpoints & works.any(axis=1) & has_forwarding_switch
     source = destination | (forwards & leads_on.any(axis=1))
     pairs = int(np.count_nonzero(source) * np.count_nonzero(destination))
-    return pairs - joined_pairs(far, source, destination, dead, drained)
+    return pairs - count_joined_pairs(far, source, destination, dead, drained)
 
 
-def joined_pairs(
+def count_joined_pairs(
     far: NDArray[np.int32],
     source: NDArray[np.bool_],
     destination: NDArray[np.bool_],
@@ -67,11 +67,11 @@ def joined_pairs(
     joined = int(sources_in @ destinations_in)
     return joined + _joined_to_drained(
         far,
-        np.flatnonzero(destination & drained),
-        works,
-        leads_on,
-        component,
-        sources_in + destinations_in,
+        drained=np.flatnonzero(destination & drained),
+        works=works,
+        leads_on=leads_on,
+        component=component,
+        ends_in=sources_in + destinations_in,
     )
 
 

@@ -13,8 +13,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.intact_build import Intact
-from compilers.routing.link_repair import repaired
+from compilers.routing.intact_build import IntactBuild
+from compilers.routing.link_repair import repair_tables
 from compilers.tables.intermediate_form import Classes, Routes, Tables, no_route
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.damage import Damage
@@ -34,7 +34,7 @@ def damaged_tables(
             path joins any two endpoints.
         wiring: the wiring that is left.
     """
-    repair = repaired(Intact.of_tables(tables, whole, topology), damage.links)
+    repair = repair_tables(IntactBuild.of_tables(tables, whole, topology), damage.links)
     routes = _without_missing(repair.tables.routes, damage)
     damaged = Tables(routes=routes, classes=Classes.minimal(wiring.port.copy()))
     return damaged, replace(topology, diameter=repair.diameter)

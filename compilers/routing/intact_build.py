@@ -1,4 +1,4 @@
-"""A build before failures (`Intact`), with the look-up arrays that repairs need.
+"""A build before failures (`IntactBuild`), with the look-up arrays that repairs need.
 
 To prepare them takes longer than a repair, so the controller does it once for a build.
 `compilers.routing.link_repair` makes tables around failed links from it.
@@ -22,7 +22,7 @@ from compilers.wiring.wiring import Wiring
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Intact:
+class IntactBuild:
     """A build before failures, prepared once for any number of repairs."""
 
     tables: Tables
@@ -33,7 +33,7 @@ class Intact:
     """bool[S], the switches with hosts."""
     diameter: int
     """The most links between two switches."""
-    cables: NDArray[np.int32]
+    switch_at_port: NDArray[np.int32]
     """int32[S, ports + 1], the switch at each port, as of `Wiring.far_by_port()`."""
     fib: Fib
     """The tables joined with the cables."""
@@ -53,7 +53,7 @@ class Intact:
     """Whether they are marked."""
 
     @classmethod
-    def of(cls, build: Build) -> Intact:
+    def of(cls, build: Build) -> IntactBuild:
         """Prepare a build, which takes longer than a repair."""
         forwarding = build.forwarding
         return cls.of_tables(
@@ -74,7 +74,7 @@ class Intact:
         every_hop: bool = False,
         has_detours: bool = False,
         marks: bool = False,
-    ) -> Intact:
+    ) -> IntactBuild:
         """Prepare the tables of a fabric.
 
         Args:
@@ -104,7 +104,7 @@ class Intact:
             wiring=wiring,
             endpoints=topology.endpoints,
             diameter=topology.diameter,
-            cables=cables,
+            switch_at_port=cables,
             fib=Fib.of(tables, cables),
             link_of_class=link_of_class,
             first_class=first_class,
@@ -119,11 +119,11 @@ class Intact:
         """Return these routes and the build's classes, joined with the cables."""
         if routes.prefix is self.tables.routes.prefix:
             return replace(self.fib, routes=routes)
-        return Fib.of(Tables(routes, self.tables.classes), self.cables)
+        return Fib.of(Tables(routes, self.tables.classes), self.switch_at_port)
 
     def cables_without(self, links: NDArray[np.bool_]) -> NDArray[np.int32]:
-        """Return `cables` without some links, bool[S, K]: no switch is at their ports."""
-        cables = self.cables.copy()
+        """Return `switch_at_port` without some links, bool[S, K]: no switch is at their ports."""
+        cables = self.switch_at_port.copy()
         switch, link = np.nonzero(links)
         cables[switch, self.wiring.port[switch, link]] = -1
         return cables

@@ -42,7 +42,7 @@ class LinkChoices(NamedTuple):
     """Whether the neighbour's path does not lead back to this switch."""
 
     @classmethod
-    def unstacked(cls, links: Bits) -> LinkChoices:
+    def of_stack(cls, links: Bits) -> LinkChoices:
         """The choices as views of one array with three sets of links, bool[3, …]."""
         repair, alternate, loop_free = links
         return cls(repair, alternate, loop_free)
@@ -86,8 +86,8 @@ def split_by_choices(paths: ClassPaths, forwarding: Forwarding) -> tuple[ClassPa
     routes = replace(tables.routes, egress=egress)
     split = Tables(routes=routes, classes=Classes.minimal(port))
     class_of_end = Fib.of(split, paths.wiring.far_by_port()).egress(paths.ends)
-    new_paths = replace(paths, tables=split, egress=np.ascontiguousarray(class_of_end))
-    return new_paths, LinkChoices.unstacked(choices_of_class)
+    new_paths = replace(paths, tables=split, egress_class=np.ascontiguousarray(class_of_end))
+    return new_paths, LinkChoices.of_stack(choices_of_class)
 
 
 def _split_rows(paths: ClassPaths, switch: int, forwarding: Forwarding) -> _SplitRows:
@@ -103,7 +103,7 @@ def _split_rows(paths: ClassPaths, switch: int, forwarding: Forwarding) -> _Spli
     of_ends = np.stack(_choices_at(paths, switch, forwarding))[..., remote[rows.order]]
     links = np.logical_and.reduceat(of_ends, rows.starts, axis=2).transpose(2, 0, 1)
     if forwarding.every_hop:  # a class with several next hops needs no other repair
-        of_rows = LinkChoices.unstacked(links.transpose(1, 0, 2))
+        of_rows = LinkChoices.of_stack(links.transpose(1, 0, 2))
         has_several_hops = of_rows.alternate.any(axis=1)
         of_rows.repair[has_several_hops] = of_rows.loop_free[has_several_hops] = False
     old_class = paths.tables.routes.egress[switch, rows.keys]
@@ -133,8 +133,8 @@ def _choices_at(paths: ClassPaths, switch: int, forwarding: Forwarding) -> LinkC
     is_other = neighbours != next_hop
     if paths.shared_at_every_hop:
         turn = paths.u_turn(switch, neighbours)
-        loop_free = is_other & (~turn.returns | (turn.onward >= 0))
-        goes_to = np.where(turn.returns, turn.onward, neighbours)
+        loop_free = is_other & (~turn.is_returned | (turn.next_switch >= 0))
+        goes_to = np.where(turn.is_returned, turn.next_switch, neighbours)
         avoids_next_hop = ~paths.meets(goes_to, next_hop)
     else:
         loop_free = is_other & ~paths.meets(neighbours, switch, steps)

@@ -1,9 +1,9 @@
 """Tables around links that have failed, made from the build's tables with as few changes as can be.
 
-What comes in is a build (`Intact`) and the links that have failed. What goes out are tables that
-use none of these links (`Repaired`). The controller repairs switches with them, and a compile of a
-damaged fabric starts from them (`compilers.routing.damaged_tables`). Without failures they are the
-tables of the build.
+What comes in is a build (`IntactBuild`) and the links that have failed. What goes out are tables
+that use none of these links (`RepairedTables`). The controller repairs switches with them, and a
+compile of a damaged fabric starts from them (`compilers.routing.damaged_tables`). Without failures
+they are the tables of the build.
 
 - **Rows** change only for destinations towards which some row used a failed link. Packets to all
   other destinations keep their paths. A row towards such a destination changes if its next hop has
@@ -32,42 +32,44 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.routing.class_repair import DamagedFabric, repaired_classes
-from compilers.routing.cut_off_pairs import cut_off_pairs
+from compilers.routing.cut_off_pairs import count_cut_off_pairs
 from compilers.routing.exact_rows import covered_destinations, with_rows
-from compilers.routing.intact_build import Intact
+from compilers.routing.intact_build import IntactBuild
 from compilers.routing.marked_spread import dead_ends
 from compilers.routing.row_repair import RemainingLinks, without_rows
 from compilers.tables.fib import Fib
-from compilers.tables.intermediate_form import Avoided, Classes, Tables
+from compilers.tables.intermediate_form import AvoidedLinks, Classes, Tables
 from compilers.wiring.wiring import Wiring
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Repaired:
+class RepairedTables:
     """Tables that use no failed link, and where they differ from those of the build."""
 
     tables: Tables
     """The repaired tables."""
     fib: Fib
     """The repaired tables joined with all cables."""
-    rows: NDArray[np.int64]
+    changed_rows: NDArray[np.int64]
     """int64[n, 2], the switch and the prefix number of each row that changed."""
-    classes: NDArray[np.int64]
+    changed_classes: NDArray[np.int64]
     """int64[m, 2], the switch and the number of each class that changed."""
     diameter: int
     """The most links of a shortest path that is left, and at least the diameter before failures."""
-    cut_off: int = 0
+    cut_off_pairs: int = 0
     """How many pairs of a switch and a destination no path joins any more, as `cut_off_pairs`."""
-    cables: NDArray[np.int32] | None = None
+    switch_at_port: NDArray[np.int32] | None = None
     """`Wiring.far_by_port()` if packets are shared at every hop; else None, as nobody reads it."""
 
     @property
     def switches(self) -> NDArray[np.int64]:
         """The switches whose programs differ, ascending."""
-        return np.union1d(np.union1d(self.rows[:, 0], self.classes[:, 0]), self.avoiding)
+        return np.union1d(
+            np.union1d(self.changed_rows[:, 0], self.changed_classes[:, 0]), self.avoiding_switches
+        )
 
     @property
-    def avoiding(self) -> NDArray[np.int64]:
+    def avoiding_switches(self) -> NDArray[np.int64]:
         """The switches next to what packets on a detour avoid (`Tables.avoided`), ascending."""
         avoided = self.tables.avoided
         if avoided is None:
@@ -75,9 +77,9 @@ class Repaired:
         return np.flatnonzero(avoided.links.any(axis=1))
 
 
-def repaired(
-    intact: Intact, dead: NDArray[np.bool_], drained: NDArray[np.bool_] | None = None
-) -> Repaired:
+def repair_tables(
+    intact: IntactBuild, dead: NDArray[np.bool_], drained: NDArray[np.bool_] | None = None
+) -> RepairedTables:
     """Return the tables around failed links.
 
     Rows are repaired first, then classes, whose repairs depend on the paths of the new rows.
@@ -95,62 +97,64 @@ def repaired(
     # bool[S], the switches whose tables may change.
     repairable = (np.count_nonzero(live, axis=1) > 0) & (~is_drained | dead.any(axis=1))
     at_failures = np.flatnonzero(avoided.any(axis=1) & repairable)
-    cables = intact.cables if intact.every_hop else None
-    cut_off = cut_off_pairs(far, intact.endpoints, dead, is_drained)
+    cables = intact.switch_at_port if intact.every_hop else None
+    cut_off = count_cut_off_pairs(far, intact.endpoints, dead, is_drained)
     if not len(at_failures):
         none = np.zeros((0, 2), np.int64)
-        return Repaired(
+        return RepairedTables(
             tables=intact.tables,
             fib=intact.fib,
-            rows=none,
-            classes=none,
+            changed_rows=none,
+            changed_classes=none,
             diameter=intact.diameter,
-            cut_off=cut_off,
-            cables=cables,
+            cut_off_pairs=cut_off,
+            switch_at_port=cables,
         )
 
     # Rows.
     routes, removed = without_rows(intact, avoided, dead, at_failures)
     ends = covered_destinations(routes, removed[:, 1])
-    remaining = RemainingLinks.of(intact, routes, avoided, live, repairable, is_drained)
+    remaining = RemainingLinks.of(
+        intact, routes=routes, avoided=avoided, live=live, repairable=repairable, drained=is_drained
+    )
     rows = remaining.new_rows(ends[intact.endpoints[ends]])
     routes = with_rows(routes, rows.switch, rows.destination, rows.new_class)
 
     # Classes.
-    avoided_by_detours = Avoided(avoided, dead, is_drained) if intact.has_detours else None
+    avoided_by_detours = AvoidedLinks(avoided, dead, is_drained) if intact.has_detours else None
     tables = replace(intact.tables, routes=routes, avoided=avoided_by_detours)
     damaged = DamagedFabric(
         tables=tables,
         fib=intact.fib_of(routes),
         wiring=intact.wiring,
-        live=live,
-        dead=dead,
-        affected=at_failures,
+        is_live=live,
+        is_dead=dead,
+        affected_switches=at_failures,
         ends=np.flatnonzero(intact.endpoints),
         depth=rows.depth,
     )
     classes, changed = repaired_classes(damaged, intact.class_parts)
     if intact.every_hop:
         classes, farther = remaining.without_farther_hops(classes, damaged.fib, ends)
-        changed = distinct(np.concatenate((changed, farther)))
+        changed = distinct_pairs(np.concatenate((changed, farther)))
     if intact.marks and avoided_by_detours:
         classes, spared = _without_dead_ends(intact.wiring, classes, avoided_by_detours)
-        changed = distinct(np.concatenate((changed, spared)))
+        changed = distinct_pairs(np.concatenate((changed, spared)))
 
     added = np.column_stack((rows.switch, rows.destination))
-    return Repaired(
+    return RepairedTables(
         tables=replace(tables, classes=classes),
         fib=damaged.fib,
-        rows=distinct(np.concatenate((removed, added))),
-        classes=changed,
+        changed_rows=distinct_pairs(np.concatenate((removed, added))),
+        changed_classes=changed,
         diameter=rows.depth,
-        cut_off=cut_off,
-        cables=cables,
+        cut_off_pairs=cut_off,
+        switch_at_port=cables,
     )
 
 
 def _without_dead_ends(
-    wiring: Wiring, classes: Classes, avoided: Avoided
+    wiring: Wiring, classes: Classes, avoided: AvoidedLinks
 ) -> tuple[Classes, NDArray[np.int64]]:
     """Remove alternates to neighbours that have no link left for marked packets from this switch.
 
@@ -190,10 +194,10 @@ def avoided_links(
     return dead | ((far >= 0) & drained[far])
 
 
-def distinct(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
+def distinct_pairs(pairs: NDArray[np.int64]) -> NDArray[np.int64]:
     """Return pairs, int64[n, 2] and none negative, each once and in order, int64[m, 2].
 
-    >>> distinct(np.array([[2, 1], [0, 5], [2, 1]])).tolist()
+    >>> distinct_pairs(np.array([[2, 1], [0, 5], [2, 1]])).tolist()
     [[0, 5], [2, 1]]
     """
     width = int(pairs.max(initial=0)) + 1

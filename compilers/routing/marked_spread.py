@@ -43,7 +43,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.routing.link_pairs import apex_links_of, in_one_triangle, link_blocks, other_links
-from compilers.tables.intermediate_form import Avoided
+from compilers.tables.intermediate_form import AvoidedLinks
 from compilers.topology.triangles import SEVERAL
 from compilers.wiring.wiring import Wiring
 from inventory.problems import Finding, Refused
@@ -101,7 +101,9 @@ def require_onward(wiring: Wiring, balance: str) -> None:
         raise Refused(Finding(("routing", "balance"), required, f"{balance}, and {given}", todo))
 
 
-def onward_ports(wiring: Wiring, switch: int, avoided: Avoided | None = None) -> NDArray[np.uint16]:
+def onward_ports(
+    wiring: Wiring, switch: int, avoided: AvoidedLinks | None = None
+) -> NDArray[np.uint16]:
     """Return the ports by which marked packets leave a switch, uint16[K, K].
 
     Entry [k, j] is the port of link j, or 0 if packets that came in on link k may not take it.
@@ -138,7 +140,7 @@ def without_links(
     return np.where(not_avoided.any(axis=-1, keepdims=True), not_avoided, fallback)
 
 
-def dead_ends(wiring: Wiring, avoided: Avoided) -> NDArray[np.int64]:
+def dead_ends(wiring: Wiring, avoided: AvoidedLinks) -> NDArray[np.int64]:
     """Return where marked packets come in and have no link left to leave by, int64[n, 2].
 
     Each row has a switch, and one of its links that still works.

@@ -1,8 +1,8 @@
 """Minimal routes: a shortest path from every switch to every destination.
 
 What comes in is a topology and its wiring. What goes out are tables with one egress class for each
-link. `compile` calls `minimal`. A family whose algebra says the next hop computes its routes itself
-(`Family.routes`). For all other graphs this module finds them by breadth-first search.
+link. `compile` calls `minimal_tables`. A family whose algebra says the next hop computes its routes
+itself (`Family.routes`). For all other graphs this module finds them by breadth-first search.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NO_EARLIER_LINKS = np.empty((0, 0), np.int64)
 """The argument `earlier` of `routes` for a fabric that is new."""
 
 
-def minimal(topology: Topology, wiring: Wiring) -> Tables:
+def minimal_tables(topology: Topology, wiring: Wiring) -> Tables:
     """Return tables that send every packet along a minimal path; class k is the k-th link."""
     by_algebra = family_of(topology.family).routes(topology)
     return Tables(

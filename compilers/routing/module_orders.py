@@ -130,9 +130,9 @@ def module_orders(
         tables=tables,
         wiring=wiring,
         module=module,
-        apex=apex,
-        back=links_back(wiring.far),
-        quadric=np.count_nonzero(wiring.far >= 0, axis=1) < wiring.far.shape[1],
+        apex_link=apex,
+        far_link=links_back(wiring.far),
+        is_quadric=np.count_nonzero(wiring.far >= 0, axis=1) < wiring.far.shape[1],
         goals=BounceGoals.of(tables, wiring, module),
     )
     switch_count, most_links = wiring.far.shape
@@ -158,11 +158,11 @@ class _Fabric:
     """The cables."""
     module: NDArray[np.int32]
     """int32[S, K], the module of its switch that each link is on."""
-    apex: NDArray[np.int16]
+    apex_link: NDArray[np.int16]
     """int16[S, K], the link to the apex of the triangle on each link, negative for none."""
-    back: NDArray[np.intp]
+    far_link: NDArray[np.intp]
     """int[S, K], the number of each link at its other end."""
-    quadric: Bits
+    is_quadric: Bits
     """bool[S], the quadrics."""
     goals: BounceGoals
     """The links that come first for two failures."""
@@ -179,7 +179,7 @@ def _bounce_links(fabric: _Fabric, first_links: NDArray[np.int16], count: int) -
     far, module = fabric.wiring.far, fabric.module
     bounce = np.full((*far.shape, count), NO_LINK, np.int16)
     for switches in link_blocks(fabric.wiring):
-        score = _cyclic_distance_or_never(far[switches], fabric.apex[switches])
+        score = _cyclic_distance_or_never(far[switches], fabric.apex_link[switches])
         s, k = np.nonzero(first_links[switches] >= 0)
         first = first_links[switches][s, k]
         usable = score[s, k, first] < NEVER
@@ -196,7 +196,7 @@ def _scores_behind(fabric: _Fabric, switches: slice) -> Scores:
 def _scores_by_module(fabric: _Fabric, switches: slice) -> Scores:
     """Return scores that are low on other modules than a link's own, int32[n, K, K]."""
     module = fabric.module[switches]
-    distance = _cyclic_distance_or_never(fabric.wiring.far[switches], fabric.apex[switches])
+    distance = _cyclic_distance_or_never(fabric.wiring.far[switches], fabric.apex_link[switches])
     is_on_own_module = module[:, :, None] == module[:, None, :]
     return distance + np.where(is_on_own_module, ON_OWN_MODULE, np.int32(0))
 
@@ -204,7 +204,7 @@ def _scores_by_module(fabric: _Fabric, switches: slice) -> Scores:
 def _both_quadrics(fabric: _Fabric, switches: slice) -> Bits:
     """Return whether the k-th and the j-th neighbour are both quadrics, bool[n, K, K]."""
     neighbour = fabric.wiring.far[switches]
-    is_quadric = fabric.quadric[neighbour] & (neighbour >= 0)
+    is_quadric = fabric.is_quadric[neighbour] & (neighbour >= 0)
     both: Bits = is_quadric[:, :, None] & is_quadric[:, None, :]
     return both
 
@@ -217,7 +217,7 @@ def _scores_direct(fabric: _Fabric, switches: slice, bounce: NDArray[np.int16]) 
         switches: a range of n switches.
         bounce: int16[S, K, count], the bounce of all switches.
     """
-    module, apex = fabric.module[switches], fabric.apex[switches]
+    module, apex = fabric.module[switches], fabric.apex_link[switches]
     score = _scores_behind(fabric, switches)
     score += WORSE_PATH * _ranks_of_paths(fabric, switches, bounce)
     s, k = np.nonzero(apex >= 0)
@@ -246,7 +246,7 @@ def _ranks_of_paths(fabric: _Fabric, switches: slice, bounce: NDArray[np.int16])
 
     If the j-th neighbour does not bounce, the rank is `NOT_BOUNCED`.
     """
-    apex, goals, back = fabric.apex[switches], fabric.goals, fabric.back[switches]
+    apex, goals, back = fabric.apex_link[switches], fabric.goals, fabric.far_link[switches]
     neighbour = fabric.wiring.far[switches]
     w = _bounced_to(fabric, switches, bounce)
     arrival_module = _arrival_modules(fabric, neighbour, w)
@@ -254,7 +254,7 @@ def _ranks_of_paths(fabric: _Fabric, switches: slice, bounce: NDArray[np.int16])
     # int[n, K, 1], the modules of the end's links to s and to the apex.
     modules_of_end = fabric.module[neighbour]
     back_module = np.take_along_axis(modules_of_end, back[..., None].astype(np.intp), 2)
-    apex_at_end = fabric.apex[neighbour, back].astype(np.intp)[..., None]
+    apex_at_end = fabric.apex_link[neighbour, back].astype(np.intp)[..., None]
     apex_module = np.take_along_axis(modules_of_end, np.maximum(apex_at_end, 0), 2)
     has_apex = (apex >= 0)[..., None]
     same_module = (arrival_module == back_module) | (has_apex & (arrival_module == apex_module))
@@ -277,7 +277,7 @@ def _bounced_to(fabric: _Fabric, switches: slice, bounce: NDArray[np.int16]) -> 
     NO_LINK where the neighbour does not bounce.
     """
     far = fabric.wiring.far
-    bounce_link = bounce[far[switches], fabric.back[switches], 0]
+    bounce_link = bounce[far[switches], fabric.far_link[switches], 0]
     w = far[far[switches], np.maximum(bounce_link, 0)]
     return np.where(bounce_link >= 0, w, NO_LINK)
 
@@ -364,11 +364,11 @@ def _first_links(fabric: _Fabric, bounce_links: NDArray[np.int16] | None) -> NDA
     first_links = goals.first_bounce.copy()
     if bounce_links is not None:
         first_links = np.where(first_links >= 0, first_links, bounce_links)
-    in_no_triangle = fabric.quadric | goals.quadrics.all(axis=1)
+    in_no_triangle = fabric.is_quadric | goals.leads_to_quadric.all(axis=1)
     in_no_ring = (goals.next_in_ring < 0).all(axis=1)
     for v in np.flatnonzero(in_no_triangle & in_no_ring).tolist():
         link = np.flatnonzero(fabric.wiring.far[v] >= 0)
-        neighbour, link_to_v = fabric.wiring.far[v, link], fabric.back[v, link]
+        neighbour, link_to_v = fabric.wiring.far[v, link], fabric.far_link[v, link]
         first_links[neighbour, link_to_v] = _best_bounces(fabric, v, neighbour, link_to_v)
     return first_links
 
@@ -381,8 +381,8 @@ def _best_bounces(
     An *end* is another neighbour of v, the destination. A switch w behind a link of the bouncing
     neighbour is good for an end if packets come from w to the end by another module than that of
     the end's link to v. The best link leads to a switch w next to no quadric, if there is one, as
-    packets of quadrics bounce there with two failures, too (`BounceGoals.far_from_quadrics`). Of
-    these, it is good for the most ends. Of equal ones it is the first after the link to v.
+    packets of quadrics bounce there with two failures, too (`BounceGoals.leads_far_from_quadrics`).
+    Of these, it is good for the most ends. Of equal ones it is the first after the link to v.
 
     Args:
         fabric: the fabric.
@@ -403,7 +403,9 @@ def _best_bounces(
     # int[n, K], by neighbour and link: for how many ends the link is good; -1 for no link and for
     # that to v. 2K is more than any such number: a switch w next to no quadric comes first.
     good_ends = np.where((w >= 0) & (w != v), is_good.sum(axis=0), -1)
-    good_ends += np.where(fabric.goals.far_from_quadrics[neighbour] & (w != v), 2 * most_links, 0)
+    good_ends += np.where(
+        fabric.goals.leads_far_from_quadrics[neighbour] & (w != v), 2 * most_links, 0
+    )
     places_after = (np.arange(most_links) - link_to_v[:, None]) % most_links
     best: NDArray[np.intp] = (good_ends * most_links - places_after).argmax(axis=1)
     return best

@@ -106,7 +106,12 @@ def with_plane_repairs(
     apex = apex_links_of(wiring)
     if module is not None and uses_several_modules(module) and wiring.far.shape[1] > LINKS_OF_ER_3:
         protection, bounce = module_orders(
-            tables, wiring, module, apex, bounce_links, MOST_REPAIR_PORTS
+            tables,
+            wiring=wiring,
+            module=module,
+            apex=apex,
+            bounce_links=bounce_links,
+            count=MOST_REPAIR_PORTS,
         )
         classes = replace(tables.classes, protection=protection, bounce=bounce)
         return replace(tables, classes=classes)

@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.class_repair import arrives
+from compilers.routing.class_repair import path_arrives
 from compilers.routing.exact_rows import ExactRows, nearer_links
-from compilers.routing.intact_build import Intact
+from compilers.routing.intact_build import IntactBuild
 from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Classes, Routes, no_route
 from compilers.topology.distance import BEYOND, distances, table_of
@@ -25,7 +25,7 @@ CELLS_AT_ONCE = 1 << 17
 
 
 def without_rows(
-    intact: Intact,
+    intact: IntactBuild,
     avoided: NDArray[np.bool_],
     dead: NDArray[np.bool_],
     at_failures: NDArray[np.int64],
@@ -82,11 +82,11 @@ class NewRows:
 class RemainingLinks:
     """The fabric that is left: its links, and the routes that use none of the avoided links."""
 
-    intact: Intact
+    intact: IntactBuild
     """The build."""
     fib: Fib
     """The routes that are left, joined with the cables."""
-    cables: NDArray[np.int32]
+    switch_at_port: NDArray[np.int32]
     """int32[S, ports + 1], the switch at each port, without avoided links."""
     far: NDArray[np.int32]
     """int32[S, K], the neighbours that are left, -1 beyond the last."""
@@ -94,15 +94,15 @@ class RemainingLinks:
     """int64[S, K], the link to each of these neighbours (its column in `Wiring.port`)."""
     neighbour_table: NDArray[np.int64]
     """The neighbours that are left, as `distances` takes them."""
-    repairable: NDArray[np.bool_]
+    is_repairable: NDArray[np.bool_]
     """bool[S], the switches whose rows may change."""
-    drained: NDArray[np.int64]
+    drained_switches: NDArray[np.int64]
     """int64[n], those of them that are drained: packets start there, and none passes."""
 
     @classmethod
     def of(
         cls,
-        intact: Intact,
+        intact: IntactBuild,
         routes: Routes,
         avoided: NDArray[np.bool_],
         live: NDArray[np.bool_],
@@ -124,12 +124,12 @@ class RemainingLinks:
         return cls(
             intact=intact,
             fib=intact.fib_of(routes),
-            cables=intact.cables_without(avoided),
+            switch_at_port=intact.cables_without(avoided),
             far=far,
             link=link,
             neighbour_table=table_of(far),
-            repairable=repairable,
-            drained=np.flatnonzero(drained & repairable),
+            is_repairable=repairable,
+            drained_switches=np.flatnonzero(drained & repairable),
         )
 
     def new_rows(self, ends: NDArray[np.int64]) -> NewRows:
@@ -157,7 +157,7 @@ class RemainingLinks:
         self._measure_drained(after, ends, distance)
         # The rows that have to change, as far as their switches may change, with their new links.
         rows = nearer_links(after, self.far, ends, distance)
-        may_change = self.repairable[rows.switch]
+        may_change = self.is_repairable[rows.switch]
         switch, end = rows.switch[may_change], rows.destination[may_change]
         link = self.link[switch, rows.link[may_change]]
         # The classes are chosen by the paths after the change.
@@ -167,7 +167,7 @@ class RemainingLinks:
             switch=switch,
             destination=end,
             new_class=_classes_of_rows(
-                self.intact, self.cables, after, ends, ExactRows(switch, end, link)
+                self.intact, self.switch_at_port, after, ends, ExactRows(switch, end, link)
             ),
             depth=int(distance[reached].max(initial=0)),
         )
@@ -182,7 +182,7 @@ class RemainingLinks:
             ends: int64[D], destinations.
             distance: uint8[S, D], the links between switches.
         """
-        for switch in self.drained:
+        for switch in self.drained_switches:
             neighbours = self.far[switch][self.far[switch] >= 0]
             nearest = distance[neighbours].min(axis=0)
             distance[switch] = np.where(nearest == BEYOND, nearest, nearest + 1)
@@ -206,7 +206,7 @@ class RemainingLinks:
         switch_count, class_count, alternates = classes.alternate.shape
         switches = np.arange(switch_count)[:, None]
         # int32[S, C, A], the switch that each alternate leads to.
-        neighbour = self.cables[switches[..., None], classes.alternate]
+        neighbour = self.switch_at_port[switches[..., None], classes.alternate]
         neighbour[classes.alternate == 0] = -1
         farther = np.zeros((switch_count, class_count, alternates), np.bool_)
         step = max(1, CELLS_AT_ONCE // switch_count)
@@ -228,7 +228,7 @@ class RemainingLinks:
 
 
 def _classes_of_rows(
-    intact: Intact,
+    intact: IntactBuild,
     cables: NDArray[np.int32],
     after: NDArray[np.int32],
     ends: NDArray[np.int64],
@@ -258,7 +258,9 @@ def _classes_of_rows(
     # Paths after failures are longer than the diameter. Those with more links than this are taken
     # for loops.
     most_links = 2 * intact.diameter + 2
-    arrive = arrives(after, first, column, end, (switch,), most_links)
+    arrive = path_arrives(
+        after, at=first, column=column, ends=end, avoided=(switch,), links=most_links
+    )
     all_arrive = np.all(arrive | (first < 0), axis=1)
     alternates = np.where(all_arrive, np.count_nonzero(first >= 0, axis=1), -1)
     # By row, the class with most alternates first; of several, the one with the lowest number.

@@ -138,7 +138,7 @@ def _bouncing_by_class(
 
 def _avoiding_second(paths: ClassPaths, switch: int) -> Bits:
     """Return the links whose neighbour's path avoids the second switch from here, bool[1, K, D]."""
-    second = paths.after[paths.after[switch], np.arange(len(paths.ends))]
+    second = paths.next_switch[paths.next_switch[switch], np.arange(len(paths.ends))]
     avoids: Bits = ~paths.meets(paths.neighbours(switch), second) | (second == paths.ends)
     return avoids[None]
 
@@ -146,8 +146,8 @@ def _avoiding_second(paths: ClassPaths, switch: int) -> Bits:
 def _used_classes(paths: ClassPaths, shape: tuple[int, ...]) -> Bits:
     """Return which classes any destination uses, bool[S, C]."""
     used = np.zeros(shape[:2], np.bool_)
-    switch, column = np.nonzero(paths.after != np.arange(len(paths.after))[:, None])
-    used[switch, paths.egress[switch, column]] = True
+    switch, column = np.nonzero(paths.next_switch != np.arange(len(paths.next_switch))[:, None])
+    used[switch, paths.egress_class[switch, column]] = True
     return used
 
 
@@ -163,15 +163,15 @@ def _next_tries(
         has_several_hops: bool[S, C, 1], the classes with several next hops.
         bounce: uint16[S, C, B], the bounce ports.
     """
-    switch = np.arange(len(paths.after))[:, None]
-    class_number = np.minimum(paths.egress, bounce.shape[1] - 1)
-    has_several = has_several_hops[switch, class_number, 0] & (paths.egress < bounce.shape[1])
+    switch = np.arange(len(paths.next_switch))[:, None]
+    class_number = np.minimum(paths.egress_class, bounce.shape[1] - 1)
+    has_several = has_several_hops[switch, class_number, 0] & (paths.egress_class < bounce.shape[1])
     cables = paths.wiring.far_by_port()
     bounced_to = (
         np.where(port > 0, cables[switch, port], -1)
         for port in bounce[switch, class_number].transpose(2, 0, 1)
     )
-    return np.where(has_several, np.stack((*bounced_to, paths.after)), np.int32(-1))
+    return np.where(has_several, np.stack((*bounced_to, paths.next_switch)), np.int32(-1))
 
 
 def _among_next_hops(
@@ -192,15 +192,15 @@ def _among_next_hops(
         bounce: the bounce of classes with one next hop.
     """
     minimal, wiring, ends = paths.classes.port, paths.wiring, paths.ends
-    column, switches = np.arange(len(ends)), np.arange(len(paths.after))[:, None]
+    column, switches = np.arange(len(ends)), np.arange(len(paths.next_switch))[:, None]
     class_has_one: Bits = np.equal(others.any(axis=2), False)
-    has_one = class_has_one[switches, np.minimum(paths.egress, others.shape[1] - 1)]
+    has_one = class_has_one[switches, np.minimum(paths.egress_class, others.shape[1] - 1)]
     # int32[S, D], the only hop of each switch, unless that is the destination; else -1.
-    only_hop = np.where(has_one & (paths.after != ends), paths.after, np.int32(-1))
+    only_hop = np.where(has_one & (paths.next_switch != ends), paths.next_switch, np.int32(-1))
 
     def links_of_kinds(switch: int) -> Bits:
         """bool[2, K, D]: next hops with another only hop; links whose paths meet no only hop."""
-        neighbours, next_hop = paths.neighbours(switch), paths.after[switch]
+        neighbours, next_hop = paths.neighbours(switch), paths.next_switch[switch]
         is_next_hop = np.equal(paths.distance[neighbours, ends] + 1, paths.distance[switch, ends])
         # int32[K, D], the only hop of the next hop behind each link, -1 for none.
         only_hops = np.asarray(np.where(is_next_hop, only_hop[neighbours, column], -1))
@@ -208,7 +208,7 @@ def _among_next_hops(
         # int32[K, D], where packets go on from a neighbour: from one that would send them back, to
         # the switch that it tries instead; -1 if there is none.
         turn = paths.u_turn(switch, neighbours)
-        start = np.where(turn.returns, turn.onward, neighbours)
+        start = np.where(turn.is_returned, turn.next_switch, neighbours)
         meets_none = ~is_next_hop & (start >= 0)
         for only_hop_of_link in only_hops:
             meets_none &= ~paths.meets(start, only_hop_of_link) | (only_hop_of_link < 0)
@@ -243,20 +243,20 @@ def bouncing_links(
     Returns:
         bool[K, D].
     """
-    neighbours, next_hop = paths.neighbours(switch), paths.after[switch]
+    neighbours, next_hop = paths.neighbours(switch), paths.next_switch[switch]
     flat_neighbours = neighbours[:, 0]
     cables = paths.wiring.far_by_port()
     # [K, D]: the first bounce port of the neighbour behind each link, and the switch behind it.
-    class_number = np.minimum(paths.egress[flat_neighbours], bounce.shape[1] - 1)
+    class_number = np.minimum(paths.egress_class[flat_neighbours], bounce.shape[1] - 1)
     port = bounce[neighbours, class_number, 0]
     bounced_to = cables[neighbours, port]
-    sends_back = paths.after[flat_neighbours] == switch  # by the neighbour's own minimal path
+    sends_back = paths.next_switch[flat_neighbours] == switch  # by the neighbour's own minimal path
     bounces: Bits = sends_back & (port > 0) & (neighbours != next_hop)
     if paths.shared_at_every_hop:
         # A neighbour with several next hops tries another one, and so does the switch behind it.
-        bounces &= paths.u_turn(switch, neighbours).onward < 0
+        bounces &= paths.u_turn(switch, neighbours).next_switch < 0
         turn = paths.u_turn(neighbours, bounced_to)
-        bounced_to = np.where(turn.returns, turn.onward, bounced_to)
+        bounced_to = np.where(turn.is_returned, turn.next_switch, bounced_to)
         bounces &= bounced_to >= 0
     if avoid == "switch":
         avoids: Bits = ~paths.meets(bounced_to, switch)

@@ -56,7 +56,7 @@ POOL_VALUES: Mapping[str, type[IPv4Address] | type[IPv6Address] | type[int]] = M
 
 
 @dataclass(frozen=True, slots=True)
-class Numbers:
+class AllocatedNumbers:
     """The numbers of one kind."""
 
     used: Mapping[str, int] = field(default_factory=dict)
@@ -72,14 +72,14 @@ class Numbers:
 class Allocations:
     """The numbers of one plane of a fabric. Without any, numbers follow from the hardware."""
 
-    numbers: Mapping[str, Numbers] = field(default_factory=dict)
+    numbers: Mapping[str, AllocatedNumbers] = field(default_factory=dict)
     """The numbers of each kind."""
     names: Mapping[str, str] = field(default_factory=dict)
     """The names of the nodes that are known by their serials, by serial."""
 
-    def of(self, kind: str) -> Numbers:
+    def of(self, kind: str) -> AllocatedNumbers:
         """The numbers of a kind."""
-        return self.numbers.get(kind) or Numbers()
+        return self.numbers.get(kind) or AllocatedNumbers()
 
     def __bool__(self) -> bool:
         return any(map(bool, self.numbers.values()))
@@ -102,22 +102,24 @@ class Allocations:
                 if key not in numbers.used and (scope_of(kind, key), number) not in taken
             }
             if reserved:
-                merged[kind] = Numbers(numbers.used, {**numbers.freed, **reserved})
+                merged[kind] = AllocatedNumbers(numbers.used, {**numbers.freed, **reserved})
         if pools := {**other.of(POOL).used, **self.of(POOL).used}:
-            merged[POOL] = Numbers(pools)
+            merged[POOL] = AllocatedNumbers(pools)
         return Allocations(merged, self.names)
 
 
-def assign_numbers(previous: Numbers, keys: Iterable[str], size: int, first: int = 0) -> Numbers:
+def assign_numbers(
+    previous: AllocatedNumbers, keys: Iterable[str], size: int, first: int = 0
+) -> AllocatedNumbers:
     """Give every key a number.
 
     A key keeps its number. A new key gets the smallest number that is not reserved. If all are
     reserved, it gets the number that was freed first.
 
-    >>> assign_numbers(Numbers({"a": 0, "b": 1}), ["b", "c"], 3)
-    Numbers(used={'b': 1, 'c': 2}, freed={'a': 0})
-    >>> assign_numbers(Numbers({"a": 0, "b": 1}), ["b", "c", "d"], 3)
-    Numbers(used={'b': 1, 'c': 2, 'd': 0}, freed={})
+    >>> assign_numbers(AllocatedNumbers({"a": 0, "b": 1}), ["b", "c"], 3)
+    AllocatedNumbers(used={'b': 1, 'c': 2}, freed={'a': 0})
+    >>> assign_numbers(AllocatedNumbers({"a": 0, "b": 1}), ["b", "c", "d"], 3)
+    AllocatedNumbers(used={'b': 1, 'c': 2, 'd': 0}, freed={})
 
     Args:
         previous: the numbers so far. A key that had a freed number has it again.
@@ -142,10 +144,10 @@ def assign_numbers(previous: Numbers, keys: Iterable[str], size: int, first: int
             used[key] = freed.pop(freed_first)
         else:
             used[key], smallest = smallest, next(unreserved)
-    return Numbers({key: used[key] for key in keys}, freed)
+    return AllocatedNumbers({key: used[key] for key in keys}, freed)
 
 
-def _kept_numbers(previous: Numbers, keys: Iterable[str]) -> Numbers:
+def _kept_numbers(previous: AllocatedNumbers, keys: Iterable[str]) -> AllocatedNumbers:
     """The numbers of the keys that had one, used or freed, with all others freed.
 
     Numbers that are freed now come after those that were freed earlier.
@@ -155,7 +157,7 @@ def _kept_numbers(previous: Numbers, keys: Iterable[str]) -> Numbers:
     freed_now = {key: number for key, number in previous.used.items() if key not in needed}
     freed = {**previous.freed, **freed_now}
     used |= {key: freed.pop(key) for key in needed if key in freed}
-    return Numbers(used, freed)
+    return AllocatedNumbers(used, freed)
 
 
 def scope_of(kind: str, key: str) -> str:

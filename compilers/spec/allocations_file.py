@@ -29,8 +29,8 @@ from compilers.spec.allocations import (
     POOL,
     POOL_VALUES,
     VERTEX,
+    AllocatedNumbers,
     Allocations,
-    Numbers,
     scope_of,
 )
 from inventory.asn_range import LAST_AS, RESERVED_AS
@@ -346,7 +346,7 @@ def _allocations_of(rows: Sequence[_Row]) -> Allocations:
     for kind in KINDS:
         rows_of_kind = [row for row in rows if row.kind == kind]
         if rows_of_kind:
-            numbers[kind] = Numbers(
+            numbers[kind] = AllocatedNumbers(
                 used={row.key: row.number for row in rows_of_kind if not row.is_freed},
                 freed={row.key: row.number for row in rows_of_kind if row.is_freed},
             )

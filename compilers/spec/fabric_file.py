@@ -19,7 +19,7 @@ from compilers.spec.allocations import Allocations
 from compilers.spec.allocations_file import read_allocations
 from compilers.spec.cross_checks import check_nodes, check_spec
 from compilers.spec.fabric_spec import FabricSpec
-from compilers.spec.installed import Installed
+from compilers.spec.installed import InstalledPlane
 from compilers.spec.policy import WORST_CASE
 from compilers.topology.families import check_topology
 from inventory.document_errors import value_and_findings
@@ -63,7 +63,7 @@ class LoadedFabric:
     has in the list of the whole file."""
     demand: TextFile | None = None
     """The file that `routing.demand` names; None if it names none."""
-    installed: tuple[Installed, ...] = ()
+    installed: tuple[InstalledPlane, ...] = ()
     """For each plane the nodes, cables and numbers that the previous compile fixed; () for a new
     fabric."""
     allocations_file: Path | None = None

@@ -15,7 +15,7 @@ from compilers.spec.allocations import HOST, LENGTH, POOL, VERTEX, Allocations
 
 
 @dataclass(frozen=True, slots=True)
-class Installed:
+class InstalledPlane:
     """One plane of an earlier build, or its allocations alone."""
 
     names: tuple[str, ...]
@@ -36,7 +36,7 @@ class Installed:
     """The length of the IPv4 block of a switch; 0 where it is not known."""
 
     @classmethod
-    def of_allocations(cls, allocations: Allocations) -> Installed:
+    def of_allocations(cls, allocations: Allocations) -> InstalledPlane:
         """What allocations alone tell: the vertices of nodes, and the numbers of hosts."""
         used = allocations.of(VERTEX).used
         names = [""] * (max(used.values(), default=-1) + 1)
@@ -95,7 +95,7 @@ class Installed:
             reserved[int(key.partition("/")[0])].append(number)
         return reserved
 
-    def at_new_vertices(self, vertices: Mapping[int, int]) -> Installed:
+    def at_new_vertices(self, vertices: Mapping[int, int]) -> InstalledPlane:
         """What is installed, at other vertices.
 
         Args:

@@ -209,7 +209,7 @@ class Classes:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Avoided:
+class AvoidedLinks:
     """The links and switches over which repaired tables send no packets on a detour.
 
     A balance may send packets on a detour through other switches: marked packets, and packets that
@@ -234,7 +234,7 @@ class Tables:
     """Which class each switch uses for each destination prefix."""
     classes: Classes
     """What each switch does with the packets of each class."""
-    avoided: Avoided | None = field(default=None, metadata={"stored": "unless default"})
+    avoided: AvoidedLinks | None = field(default=None, metadata={"stored": "unless default"})
     """What packets on a detour avoid, of a balance that marks packets or has intermediates; None:
     nothing. Only repaired tables have it, which are not stored."""
 

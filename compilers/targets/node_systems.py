@@ -24,7 +24,7 @@ from compilers.readers.emitted_report import DifferenceList
 from compilers.spec.node_systems import CONTROL_KEYS
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen, Option, Options, choose
-from compilers.targets.rendering.renderer import Written
+from compilers.targets.rendering.renderer import WrittenFiles
 from compilers.targets.routed.bgp.bgp_options import BFD, GTSM, INTERFACE_SESSIONS, ROUTING
 from compilers.targets.routed.link_addresses import UNNUMBERED
 from compilers.targets.target import Progress, Target
@@ -340,10 +340,10 @@ class NodeSystems(Target):
         progress: Progress = None,
         options: Chosen | None = None,
         only: Collection[int] | None = None,
-    ) -> Written:
+    ) -> WrittenFiles:
         """See `Target.render`: each system writes the files of its nodes."""
         self.check(build, options)
-        written = Written()
+        written = WrittenFiles()
         for name, system in self.targets.items():
             if vertices := self.vertices(name, build, only):
                 system_options = self.options_for(name, options)

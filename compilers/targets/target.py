@@ -42,7 +42,7 @@ from compilers.targets.devices.router_device import RouterDevice
 from compilers.targets.devices.tool_settings import AnsibleConnection, ContainerKind, RouteMapWords
 from compilers.targets.node_facts import FabricFacts, NodeFacts, UserVariables, fields_of
 from compilers.targets.options import NO_OPTIONS, Chosen, Options, choose
-from compilers.targets.rendering.renderer import Renderer, Written
+from compilers.targets.rendering.renderer import Renderer, WrittenFiles
 from compilers.targets.routed.interfaces import Interfaces
 from compilers.targets.system_names import PORT_DESCRIPTION, SystemNames
 from compilers.workers.local_processes import on_all_cores
@@ -303,7 +303,7 @@ class Target(ABC):
         progress: Progress = None,
         options: Chosen | None = None,
         only: Collection[int] | None = None,
-    ) -> Written:
+    ) -> WrittenFiles:
         """Write the files of every switch into OUT/<node>/.
 
         Args:
@@ -411,12 +411,26 @@ class Target(ABC):
             raise InputError.of(key="emitted", required="files that can be read back", given=reason)
         accepted = tuple(accept)
         if only is None or not isinstance(self.reader_of(system_build, chosen), BgpReader):
-            return self.read_back(system_build, chosen, folder, only, progress, accepted)
+            return self.read_back(
+                system_build,
+                chosen=chosen,
+                folder=folder,
+                only=only,
+                progress=progress,
+                accept=accepted,
+            )
         # The paths that BGP chooses depend on all switches, also on those without files.
         with TemporaryDirectory() as temporary:
             complete = Path(temporary)
             self._complete_folder(build, folder, complete, options, only)
-            report = self.read_back(system_build, chosen, complete, only, progress, accepted)
+            report = self.read_back(
+                system_build,
+                chosen=chosen,
+                folder=complete,
+                only=only,
+                progress=progress,
+                accept=accepted,
+            )
         return report.moved(complete, folder)
 
     def _complete_folder(
@@ -437,7 +451,9 @@ class Target(ABC):
             only: the vertices of the switches that have files.
         """
         others = set(np.flatnonzero(build.topology.present).tolist()).difference(only)
-        self.render(build, complete, None, None, options, sorted(others))
+        self.render(
+            build, out=complete, templates=None, progress=None, options=options, only=sorted(others)
+        )
         for name in (build.wiring.names[vertex] for vertex in only):
             (complete / name).symlink_to((folder / name).resolve(), target_is_directory=True)
 

@@ -59,7 +59,15 @@ class Layout:
         rack_names = tuple(names) or tuple(f"{kind}{r}" for r in range(int(rack.max()) + 1))
         kind_of_rack = np.zeros(len(rack_names), np.uint8)
         no_centre = np.full(len(rack_names), -1, np.int32)
-        return cls(name, rack, position, (kind,), kind_of_rack, rack_names, no_centre)
+        return cls(
+            name,
+            rack=rack,
+            position=position,
+            kinds=(kind,),
+            kind=kind_of_rack,
+            names=rack_names,
+            centre=no_centre,
+        )
 
     def members(self, rack: int) -> NDArray[np.int64]:
         """Return the vertices in a rack, int64[n], in order of position."""

@@ -24,7 +24,7 @@ from compilers.targets.openflow.pipeline import Pipeline
 from compilers.targets.routed.bgp.bgp_options import GTSM, ROUTING
 from compilers.update.difference import CLASS_PARTS
 from compilers.update.loss import Cable, missing_cables
-from compilers.update.matching import HostTable, Matching, find_numbers
+from compilers.update.matching import HostTable, SwitchMatching, find_numbers
 from compilers.update.renumbering import Renumbering, renumberings
 from compilers.update.switch_settings import SettingChange, renamed_switches, setting_changes
 from compilers.wiring.as_numbers import NODE_ASNS
@@ -160,7 +160,7 @@ def compare(old: Build, new: Build) -> Comparison:
         old: the build to compare with.
         new: the build whose additions and changes are counted.
     """
-    nodes = Matching.of(old, new)
+    nodes = SwitchMatching.of(old, new)
     renamed = renamed_switches(old, new)
     nodes = nodes.as_other_switches(_replaced_nodes(old, new, nodes, renamed))
     hosts = host_changes(old, new)
@@ -186,7 +186,7 @@ def compare(old: Build, new: Build) -> Comparison:
 
 
 def _replaced_nodes(
-    old: Build, new: Build, nodes: Matching, renamed: Mapping[str, str]
+    old: Build, new: Build, nodes: SwitchMatching, renamed: Mapping[str, str]
 ) -> list[int]:
     """The nodes at which another switch has taken the datapath id of an old one.
 
@@ -201,12 +201,12 @@ def _replaced_nodes(
     old_names, new_names = old.wiring.names, new.wiring.names
     return [
         node
-        for node, (old_vertex, new_vertex) in zip(nodes.kept, nodes.pairs, strict=True)
+        for node, (old_vertex, new_vertex) in zip(nodes.kept_nodes, nodes.vertex_pairs, strict=True)
         if renamed.get(old_names[old_vertex], old_names[old_vertex]) != new_names[new_vertex]
     ]
 
 
-def switch_changes(old: Build, new: Build, nodes: Matching) -> Iterator[SwitchChange]:
+def switch_changes(old: Build, new: Build, nodes: SwitchMatching) -> Iterator[SwitchChange]:
     """How the rows and classes of the switches change that both builds have.
 
     Args:
@@ -217,7 +217,7 @@ def switch_changes(old: Build, new: Build, nodes: Matching) -> Iterator[SwitchCh
     old_pipeline, new_pipeline = Pipeline(old), Pipeline(new)
     return (
         _switch_change(old_pipeline, new_pipeline, nodes, old_vertex, new_vertex)
-        for old_vertex, new_vertex in nodes.pairs
+        for old_vertex, new_vertex in nodes.vertex_pairs
     )
 
 
@@ -330,7 +330,7 @@ def _control_plane_facts(build: Build) -> dict[str, str]:
 def _switch_change(
     old_pipeline: Pipeline,
     new_pipeline: Pipeline,
-    nodes: Matching,
+    nodes: SwitchMatching,
     old_vertex: int,
     new_vertex: int,
 ) -> SwitchChange:

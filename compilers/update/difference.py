@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Classes, Egress, local, no_route
-from compilers.update.matching import Matching
+from compilers.update.matching import SwitchMatching
 from compilers.update.order import ComparedCells, bounce_fibs, has_own_row, path_fibs
 
 Numbers = NDArray[Any]
@@ -47,19 +47,19 @@ CLASS_PARTS = ("alternate", "weight", "protection", "bounce")
 """The arrays of `Classes` besides the minimal port."""
 
 
-def same_class_ports(old: Classes, new: Classes, nodes: Matching) -> bool:
+def same_class_ports(old: Classes, new: Classes, nodes: SwitchMatching) -> bool:
     """Whether each class number means the same port in both builds, at all common switches.
 
     A number that one of the builds does not use, where the port is 0, is no contradiction.
     """
     if old.port.shape[1] != new.port.shape[1]:
         return False
-    both = nodes.both
+    both = nodes.is_in_both
     before, after = old.port[nodes.old_vertex[both]], new.port[nodes.new_vertex[both]]
     return bool(((before == after) | (before == 0) | (after == 0)).all())
 
 
-def changed_by_number(old: Classes, new: Classes, nodes: Matching) -> NDArray[np.bool_]:
+def changed_by_number(old: Classes, new: Classes, nodes: SwitchMatching) -> NDArray[np.bool_]:
     """Which classes do something else, are new, or are gone, bool[M, C] by node and class number.
 
     Class numbers have to mean the same ports (`same_class_ports`).
@@ -67,7 +67,7 @@ def changed_by_number(old: Classes, new: Classes, nodes: Matching) -> NDArray[np
     # A switch that a build does not have is compared as vertex 0, and set right below.
     old_vertex, new_vertex = np.maximum(nodes.old_vertex, 0), np.maximum(nodes.new_vertex, 0)
     differ = classes_differ(old, (old_vertex,), new, (new_vertex,))
-    differ[~nodes.both] = True
+    differ[~nodes.is_in_both] = True
     return differ
 
 
@@ -105,16 +105,16 @@ def _with_width(ports: Numbers, width: int) -> Numbers:
 class TableDifference:
     """Two builds, compared cell by cell.
 
-    What counts as a change depends on `in_place`: if it is False, every row and class changes.
+    What counts as a change depends on `is_in_place`: if it is False, every row and class changes.
     """
 
     old: Build
     """The build to move from."""
     new: Build
     """The build to move to."""
-    nodes: Matching
+    nodes: SwitchMatching
     """The switches that either has."""
-    in_place: bool
+    is_in_place: bool
     """Whether the move is in place, so that rows and classes are compared by class numbers."""
     fibs: tuple[Fib, ...]
     """Next hops by the new build, one for each path that packets may take (`order.path_fibs`)."""
@@ -143,8 +143,8 @@ class TableDifference:
         difference = cls(
             old=old,
             new=new,
-            nodes=Matching.of(old, new),
-            in_place=True,
+            nodes=SwitchMatching.of(old, new),
+            is_in_place=True,
             fibs=path_fibs(new),
             fibs_before=path_fibs(old),
             bounces=bounce_fibs(new) if either_marks else (),
@@ -153,7 +153,7 @@ class TableDifference:
         # The conditions ask what would change in place, so they are asked of this difference.
         if difference._can_stay_in_place():
             return difference
-        return replace(difference, in_place=False)
+        return replace(difference, is_in_place=False)
 
     def _can_stay_in_place(self) -> bool:
         """Whether a difference in place fulfils the conditions of this module."""
@@ -162,7 +162,7 @@ class TableDifference:
             return False
         if old.every_hop != new.every_hop:
             return False
-        if new.every_hop and self.changed_classes()[self.nodes.both].any():
+        if new.every_hop and self.changed_classes()[self.nodes.is_in_both].any():
             return False
         if old.marks or new.marks:
             return old.marks == new.marks and self._same_next_hops()
@@ -177,7 +177,7 @@ class TableDifference:
         switches = self.new.tables.switches
         for first in range(0, switches, COMPARED_AT_ONCE):
             destinations = np.arange(first, min(first + COMPARED_AT_ONCE, switches))
-            if self.compare_cells(destinations).changed.any():
+            if self.compare_cells(destinations).is_changed.any():
                 return False
         return True
 
@@ -199,7 +199,7 @@ class TableDifference:
         all_have_rows = new.exact and old.exact
         had_row = np.broadcast_to(np.True_, shape) if all_have_rows else self._had_row(destinations)
         changed = np.broadcast_to(stays[:, None], shape)
-        if self.in_place:  # otherwise all rows change
+        if self.is_in_place:  # otherwise all rows change
             same = _comparable(self.fib.egress(destinations)) == self.old_classes(destinations)
             if not all_have_rows:
                 has_row = has_own_row(new, self.fib, destinations) if not new.exact else True
@@ -266,7 +266,7 @@ class TableDifference:
 
     def changed_classes(self) -> NDArray[np.bool_]:
         """The classes that change, bool[M, C]; all of them if the move is not in place."""
-        if self.in_place:
+        if self.is_in_place:
             return changed_by_number(self.old.tables.classes, self.new.tables.classes, self.nodes)
         count = self.new.tables.classes.port.shape[1]
         return np.ones((len(self.nodes.datapath_id), count), np.bool_)

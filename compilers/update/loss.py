@@ -30,13 +30,13 @@ class PairLoss:
 
     hosts: tuple[str, ...]
     """The names of hosts of the old build that are gone, moved or renumbered."""
-    pairs: int
+    lost_pairs: int
     """How many ordered pairs of hosts of the old build have one of these hosts."""
     cables: tuple[Cable, ...]
     """The cables that the new build does not have."""
-    exposed: int
+    exposed_pairs: int
     """How many ordered pairs of other hosts have packets that may take one of these cables."""
-    repaired: bool
+    is_repaired: bool
     """Whether the old build repairs the paths of these pairs when the cable is pulled: it is only
     one, and links are protected."""
     switches: tuple[str, ...]
@@ -45,10 +45,10 @@ class PairLoss:
     @property
     def loses_nothing(self) -> bool:
         """Whether no packet of any pair is lost, whenever cables are pulled."""
-        return not self.pairs and (not self.exposed or self.repaired)
+        return not self.lost_pairs and (not self.exposed_pairs or self.is_repaired)
 
 
-def loss(update: Update) -> PairLoss:
+def pair_loss(update: Update) -> PairLoss:
     """The pairs of hosts that may lose packets in an update."""
     old, nodes = update.old, update.nodes
     before, after = HostTable.of(old), HostTable.of(update.new)
@@ -60,10 +60,10 @@ def loss(update: Update) -> PairLoss:
     kept_at_switch = np.bincount(before.vertex[is_kept], minlength=old.tables.switches)
     return PairLoss(
         hosts=tuple(old.wiring.host_names[index] for index in host_index[~is_kept].tolist()),
-        pairs=hosts * (hosts - 1) - kept * (kept - 1),
+        lost_pairs=hosts * (hosts - 1) - kept * (kept - 1),
         cables=cables,
-        exposed=_exposed_pairs(old, links, kept_at_switch) if cables else 0,
-        repaired=len(cables) == 1 and old.forwarding.repairs,
+        exposed_pairs=_exposed_pairs(old, links, kept_at_switch) if cables else 0,
+        is_repaired=len(cables) == 1 and old.forwarding.repairs,
         switches=tuple(
             old.wiring.names[vertex] for vertex in nodes.old_vertex[nodes.new_vertex < 0].tolist()
         ),
@@ -78,7 +78,7 @@ def missing_cables(
     Args:
         build: the build whose cables are listed.
         other: the build that may not have them.
-        node: int64[S], the node of each vertex of the build in a `Matching`.
+        node: int64[S], the node of each vertex of the build in a `SwitchMatching`.
         other_node: int64[S'], the node of each vertex of the other build.
     """
     missing = _missing_links(build, other, node, other_node)
@@ -96,7 +96,7 @@ def _missing_links(
     Args:
         build: the build whose links are listed.
         other: the build that may not have their cables.
-        node: int64[S], the node of each vertex of the build in a `Matching`.
+        node: int64[S], the node of each vertex of the build in a `SwitchMatching`.
         other_node: int64[S'], the node of each vertex of the other build.
     """
     is_cabled = build.wiring.far >= 0
@@ -120,7 +120,7 @@ def _link_ends(
 
     Args:
         build: the build.
-        node: int64[S], the node of each vertex of the build in a `Matching`.
+        node: int64[S], the node of each vertex of the build in a `SwitchMatching`.
         number_of_name: the number of each name of a port, to which new names are added.
     """
     wiring = build.wiring

@@ -46,7 +46,7 @@ def find_numbers(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Matching:
+class SwitchMatching:
     """The M switches that either build has, in the order of their datapath ids.
 
     A *node* is the number of a switch in this order, from 0 to M - 1.
@@ -71,7 +71,7 @@ class Matching:
     """int64[P'], the same for IPv6: by prefix number of the new build the number in the old one."""
 
     @classmethod
-    def of(cls, old: Build, new: Build) -> Matching:
+    def of(cls, old: Build, new: Build) -> SwitchMatching:
         """Match two builds."""
         ids = np.union1d(*(_installed_vertices(build)[1] for build in (old, new)))
         old_vertex, node_of_old = _vertices_and_nodes(old, ids)
@@ -87,23 +87,23 @@ class Matching:
         )
 
     @property
-    def both(self) -> NDArray[np.bool_]:
+    def is_in_both(self) -> NDArray[np.bool_]:
         """bool[M]: the switches that both builds have."""
         stays: NDArray[np.bool_] = (self.old_vertex >= 0) & (self.new_vertex >= 0)
         return stays
 
     @property
-    def kept(self) -> list[int]:
+    def kept_nodes(self) -> list[int]:
         """The nodes that both builds have, ascending."""
-        kept: list[int] = np.flatnonzero(self.both).tolist()
+        kept: list[int] = np.flatnonzero(self.is_in_both).tolist()
         return kept
 
     @property
-    def pairs(self) -> list[tuple[int, int]]:
-        """The old and the new vertex of each of the nodes `kept`."""
-        return [(int(self.old_vertex[n]), int(self.new_vertex[n])) for n in self.kept]
+    def vertex_pairs(self) -> list[tuple[int, int]]:
+        """The old and the new vertex of each of the nodes `kept_nodes`."""
+        return [(int(self.old_vertex[n]), int(self.new_vertex[n])) for n in self.kept_nodes]
 
-    def as_other_switches(self, nodes: Sequence[int]) -> Matching:
+    def as_other_switches(self, nodes: Sequence[int]) -> SwitchMatching:
         """A matching in which some nodes are two switches: one that goes, and one that comes.
 
         A switch may have got the datapath id of another one that it replaces. The switches that

@@ -1,12 +1,12 @@
 """Follow packets through a state of a move: some switches have new rows, the others old rows.
 
-What comes in are the levels of cells (`order.Levels`) and a state: the last round that each switch
-has carried out. What goes out is a `WalkedState`, with the longest path and the faults.
-`update_proof` chooses the states, and rehearsals ask for lengths of paths (`Cells.hops`).
+What comes in are the levels of cells (`order.CellLevels`) and a state: the last round that each
+switch has carried out. What goes out is a `WalkedState`, with the longest path and the faults.
+`update_proof` chooses the states, and rehearsals ask for lengths of paths (`MoveCells.hops`).
 
 A *cell* is a switch and a destination, and its row is the old or the new one. A *node* is a switch
-of either build, by its number in `Matching`. A *path* is one of W ways that packets in transit may
-take, where paths are shared at every hop; else W is 1.
+of either build, by its number in `SwitchMatching`. A *path* is one of W ways that packets in
+transit may take, where paths are shared at every hop; else W is 1.
 
 Arrays of cells are [M + 1, D]: by node and by destination. Row M stands for no switch, so that a
 dropped packet, too, has a next switch.
@@ -31,7 +31,7 @@ from compilers.tables.build import Build
 from compilers.tables.fib import LOST, MOST_HOPS, Fib
 from compilers.update.matching import NO_NUMBER
 from compilers.update.move_plan import Update
-from compilers.update.order import Levels
+from compilers.update.order import CellLevels
 
 UPDATE_EXAMPLES = 10
 """The most faults that a proof names."""
@@ -45,7 +45,7 @@ have.
 """
 
 NOT_DELIVERED = "is not delivered"
-"""A fault: the packet is dropped, or does not arrive within `Cells.bound` links."""
+"""A fault: the packet is dropped, or does not arrive within `MoveCells.hop_bound` links."""
 SENT_BACK = "is sent back to where it came from"
 """A fault: a next hop of the packet's next hop is the switch that it is at."""
 OLD_ROW_AHEAD = "meets an old row behind a new one"
@@ -68,25 +68,25 @@ class UpdateFault:
     """The name of the switch where it begins."""
     destination: str
     """The name of the switch that it is for."""
-    what: str
+    fault: str
     """What becomes of the packet, such as `NOT_DELIVERED`."""
 
 
 class WalkedState(NamedTuple):
     """The result of walking all packets in a state."""
 
-    longest: int
+    max_hops: int
     """The links of the longest path."""
     cells_of_fault: dict[str, NDArray[np.bool_]]
     """By fault, such as `NOT_DELIVERED`, bool[M, D]: the cells whose packets have it."""
 
 
-class FollowedTransit(NamedTuple):
+class TransitOutcome(NamedTuple):
     """What becomes of packets in transit from each cell."""
 
     hops: NDArray[np.uint8]
     """uint8[M, D], the number of links of the longest path; NOT_ARRIVED if one does not arrive."""
-    lost: NDArray[np.bool_]
+    is_lost: NDArray[np.bool_]
     """bool[M, D], whether a path does not arrive."""
 
 
@@ -103,19 +103,19 @@ class BuildNodes:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cells:
+class MoveCells:
     """The cells of M nodes and some D destinations that both builds have."""
 
     update: Update
     """The rounds of the move."""
-    before: NDArray[np.int32]
+    next_before: NDArray[np.int32]
     """int32[W, M + 1, D], the next node on W paths by the old tables; the node itself where it
     delivers, M where it drops packets."""
-    after: NDArray[np.int32]
+    next_after: NDArray[np.int32]
     """int32[W', M + 1, D], the next node on W' paths by the new tables."""
     level: NDArray[np.uint8]
-    """uint8[M + 1, D], the level of each cell, as in `Levels`."""
-    changed: NDArray[np.bool_]
+    """uint8[M + 1, D], the level of each cell, as in `CellLevels`."""
+    is_changed: NDArray[np.bool_]
     """bool[M, D], cells whose next hops change."""
     destination_node: NDArray[np.int64]
     """int64[D], the node of each destination."""
@@ -131,13 +131,13 @@ class Cells:
     spreads_after: NDArray[np.bool_]
     """bool[M + 1, D], whether the new row of each switch spreads marked packets; empty if the new
     build marks none."""
-    sources: NDArray[np.bool_]
+    has_path: NDArray[np.bool_]
     """bool[M, D], pairs that have a path both before and after."""
-    bound: int
+    hop_bound: int
     """The links of the longest old and the longest new path together."""
 
     @classmethod
-    def of(cls, update: Update, block: Levels, in_both: NDArray[np.bool_]) -> Cells:
+    def of(cls, update: Update, block: CellLevels, in_both: NDArray[np.bool_]) -> MoveCells:
         """The cells of some destinations.
 
         Args:
@@ -152,18 +152,18 @@ class Cells:
         new_nodes = BuildNodes(nodes.new_vertex, nodes.node_of_new, count)
         is_in_new = nodes.new_vertex >= 0
         level = np.full((count + 1, len(new_ends)), NEVER, np.uint8)
-        level[:count][is_in_new] = block.cells[:, in_both][nodes.new_vertex[is_in_new]]
+        level[:count][is_in_new] = block.cell_levels[:, in_both][nodes.new_vertex[is_in_new]]
         # int[M, D], the links of minimal paths; of nodes that a build does not have, any number.
         hops_before = minimal_hops(difference.fib_before, old_ends)[np.maximum(nodes.old_vertex, 0)]
         hops_after = minimal_hops(difference.fib, new_ends)[np.maximum(nodes.new_vertex, 0)]
-        longest_before = int(hops_before[nodes.both].max(initial=0))
-        longest_after = int(hops_after[nodes.both].max(initial=0))
+        longest_before = int(hops_before[nodes.is_in_both].max(initial=0))
+        longest_after = int(hops_after[nodes.is_in_both].max(initial=0))
         return cls(
             update=update,
-            before=_next_nodes(difference.fibs_before, old_ends, old_nodes),
-            after=_next_nodes(difference.fibs, new_ends, new_nodes),
+            next_before=_next_nodes(difference.fibs_before, old_ends, old_nodes),
+            next_after=_next_nodes(difference.fibs, new_ends, new_nodes),
             level=level,
-            changed=block.changed[:, in_both][nodes.new_vertex] & is_in_new[:, None],
+            is_changed=block.is_changed[:, in_both][nodes.new_vertex] & is_in_new[:, None],
             destination_node=nodes.node_of_new[new_ends],
             bounces_before=_next_nodes(difference.bounces_before, old_ends, old_nodes),
             bounces_after=_next_nodes(difference.bounces, new_ends, new_nodes),
@@ -171,8 +171,8 @@ class Cells:
                 difference.old, difference.fib_before, old_ends, nodes.old_vertex
             ),
             spreads_after=_spreads(difference.new, difference.fib, new_ends, nodes.new_vertex),
-            sources=nodes.both[:, None] & (hops_before > 0) & (hops_after > 0),
-            bound=longest_before + longest_after,
+            has_path=nodes.is_in_both[:, None] & (hops_before > 0) & (hops_after > 0),
+            hop_bound=longest_before + longest_after,
         )
 
     def walk(self, carried_out: NDArray[np.uint8]) -> WalkedState:
@@ -188,18 +188,18 @@ class Cells:
         # A cell meets an old row if one of its paths leads to a switch whose row is old.
         meets_old_row = (state.leaves & ~state.has_new_row.take(next_cell)).any(axis=0)
         # A packet is sent back if one path leads to a switch of which one path leads back.
-        sent_back = np.zeros(self.changed.shape, np.bool_)
+        sent_back = np.zeros(self.is_changed.shape, np.bool_)
         for next_node in state.next_node:
             sent_back |= (state.leaves & (next_node.take(next_cell) == node)).any(axis=0)
         fault_cells = {
             NOT_DELIVERED: lost,
             SENT_BACK: sent_back,
-            OLD_ROW_AHEAD: self.changed & state.has_new_row[:count] & meets_old_row,
+            OLD_ROW_AHEAD: self.is_changed & state.has_new_row[:count] & meets_old_row,
             LOST_WHEN_SPREAD: self._spread_and_lost(carried_out, state, lost),
         }
         return WalkedState(
-            longest=int(hops[self.sources & ~lost].max(initial=0)),
-            cells_of_fault={fault: self.sources & cells for fault, cells in fault_cells.items()},
+            max_hops=int(hops[self.has_path & ~lost].max(initial=0)),
+            cells_of_fault={fault: self.has_path & cells for fault, cells in fault_cells.items()},
         )
 
     def hops(self, carried_out: NDArray[np.uint8]) -> NDArray[np.int8]:
@@ -209,7 +209,7 @@ class Cells:
             carried_out: uint8[M], the last round that each switch has carried out.
         """
         hops, lost = self._follow(self._state(carried_out).next_cell)
-        return np.where(self.sources & ~lost, hops, LOST).astype(np.int8)
+        return np.where(self.has_path & ~lost, hops, LOST).astype(np.int8)
 
     def _state(self, carried_out: NDArray[np.uint8]) -> _State:
         """The rows that all cells have in a state: the new row from the round of their level on.
@@ -221,8 +221,11 @@ class Cells:
         has_new_row = np.zeros(self.level.shape, np.bool_)
         has_new_row[:count] = self.level[:count] <= carried_out[:, None]
         # Both builds get as many paths; the paths of the build with fewer are repeated.
-        path = np.arange(max(len(self.before), len(self.after)))
-        before, after = self.before[path % len(self.before)], self.after[path % len(self.after)]
+        path = np.arange(max(len(self.next_before), len(self.next_after)))
+        before, after = (
+            self.next_before[path % len(self.next_before)],
+            self.next_after[path % len(self.next_after)],
+        )
         next_node = np.where(has_new_row, after, before)
         next_cell = next_node.astype(np.int64) * width + np.arange(width)
         next_of_nodes = next_node[:, :count]  # without row M
@@ -251,7 +254,7 @@ class Cells:
         if len(self.spreads_before):
             neighbours = _neighbours(update.old, nodes.old_vertex, nodes.node_of_old)
             rows_that_mark.append(_RowsOfBuild(~state.has_new_row, self.spreads_before, neighbours))
-        has_learnt = update.in_place or bool((carried_out >= update.spread_round).all())
+        has_learnt = update.is_in_place or bool((carried_out >= update.spread_round).all())
         if has_learnt and len(self.spreads_after):
             neighbours = _neighbours(update.new, nodes.new_vertex, nodes.node_of_new)
             rows_that_mark.append(_RowsOfBuild(state.has_new_row, self.spreads_after, neighbours))
@@ -308,7 +311,7 @@ class Cells:
         Returns:
             int32[W, M, D], for packets from the next node on each of W paths.
         """
-        count = len(self.changed)
+        count = len(self.is_changed)
         has_new_row, came_from = state.has_new_row[:count], state.next_node[:, :count]
         bounced_to = np.broadcast_to(came_from[0], came_from.shape)
         no_port = np.int32(count)
@@ -322,7 +325,7 @@ class Cells:
             bounced_to = np.where((bounce < count) & (bounce != came_from), bounce, bounced_to)
         return bounced_to
 
-    def _follow(self, next_cell: NDArray[np.int64]) -> FollowedTransit:
+    def _follow(self, next_cell: NDArray[np.int64]) -> TransitOutcome:
         """Follow packets in transit by next hops.
 
         At first only the destinations have arrived, with 0 links. In each step every cell asks the
@@ -339,14 +342,14 @@ class Cells:
             next_cell[:, self.destination_node, column] == self.destination_node * width + column
         ).all(axis=0)
         hops[self.destination_node[delivers], column[delivers]] = 0
-        for _ in range(self.bound):
+        for _ in range(self.hop_bound):
             most = hops.take(next_cell[0])
             for next_on_path in next_cell[1:]:
                 np.maximum(most, hops.take(next_on_path), out=most)
             most += most < NOT_ARRIVED  # one link more
             most[self.destination_node[delivers], column[delivers]] = 0
             hops = most
-        return FollowedTransit(hops[:count], hops[:count] == NOT_ARRIVED)
+        return TransitOutcome(hops[:count], hops[:count] == NOT_ARRIVED)
 
     def faults(self, round: int, cells_of_fault: dict[str, NDArray[np.bool_]]) -> list[UpdateFault]:
         """The first faults in a state.
@@ -367,7 +370,7 @@ class Cells:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _State:
-    """The rows that the cells of `Cells` have in a state."""
+    """The rows that the cells of `MoveCells` have in a state."""
 
     has_new_row: NDArray[np.bool_]
     """bool[M + 1, D], whether a cell has its new row."""

@@ -12,7 +12,7 @@ A *cell* is a switch and a destination. Its *level* is the round in which its ro
 | 0 (`PREPARE`) | rows and groups that no packet uses yet are added |
 | 1 to the highest level | the route rows of each level |
 | one more round, in some moves | rows for marked packets, and rows by intermediates |
-| `Update.last` | hosts' packets get their alternates back; what nothing uses any more is removed |
+| `Update.last_round` | hosts' packets get their alternates back; what nothing uses is removed |
 
 In shapes, S is the number of switches of the new build, R of the rows of a switch, M of the
 switches that either build has, and C of the classes of a switch.
@@ -30,8 +30,8 @@ from compilers.routing.intermediates import intermediates
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
 from compilers.update.difference import TableDifference
-from compilers.update.matching import Matching, find_numbers
-from compilers.update.order import Levels, NoOrder, levels, write_rounds
+from compilers.update.matching import SwitchMatching, find_numbers
+from compilers.update.order import CellLevels, NoOrder, levels, write_rounds
 from inventory.problems import InputError
 
 PREPARE = 0
@@ -50,7 +50,7 @@ class MergedCells:
     """uint8[n], the round in which each cell loses its row."""
 
     @classmethod
-    def joined(cls, blocks: Sequence[MergedCells]) -> MergedCells:
+    def concatenate(cls, blocks: Sequence[MergedCells]) -> MergedCells:
         """The cells of several blocks of destinations, in ascending order."""
         if not blocks:
             return cls(np.zeros(0, np.int64), np.zeros(0, np.uint8))
@@ -61,7 +61,7 @@ class MergedCells:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Update:
-    """A move from one build to another, in rounds 0 to `last`.
+    """A move from one build to another, in rounds 0 to `last_round`.
 
     What builds write into packets, marks or intermediates, decides what happens besides routes:
 
@@ -79,21 +79,21 @@ class Update:
     """The rows and classes that change."""
     row_round: NDArray[np.uint8]
     """uint8[S, R], the round in which every route row of the new tables changes."""
-    merged: MergedCells
+    merged_cells: MergedCells
     """The cells that lose their own row to an aggregate."""
     keeps_minimal: NDArray[np.bool_]
     """bool[M, C], the classes whose packets from hosts keep to the minimal port until the last
     round. All are False if no row changes, because then the paths behind alternates are the same
     before and after; or if rows do not change in place, because then all groups for packets from
     hosts come in the last round anyway."""
-    last: int
+    last_round: int
     """The number of the last round."""
     pauses_intermediates: bool = False
     """Whether hosts' packets get no intermediate between the first round and the last, because rows
     by intermediates change. No packet may carry an intermediate then."""
     swaps_mac_meaning: bool = False
     """Whether a MAC address means a mark in one build, and an intermediate in the other. It gets
-    its new meaning in round `last` - 1, when no packet has such an address."""
+    its new meaning in round `last_round` - 1, when no packet has such an address."""
 
     @property
     def old(self) -> Build:
@@ -106,14 +106,14 @@ class Update:
         return self.difference.new
 
     @property
-    def nodes(self) -> Matching:
+    def nodes(self) -> SwitchMatching:
         """The switches of both builds."""
         return self.difference.nodes
 
     @property
-    def in_place(self) -> bool:
+    def is_in_place(self) -> bool:
         """Whether switches keep the generation of their class numbers."""
-        return self.difference.in_place
+        return self.difference.is_in_place
 
     @property
     def spread_round(self) -> int:
@@ -122,7 +122,7 @@ class Update:
         To spread a packet is to send it over a random link. All route rows are new by then, and the
         new tables mark no packet before the last round.
         """
-        return self.last - 1 if self.new.forwarding.marks else self.last
+        return self.last_round - 1 if self.new.forwarding.marks else self.last_round
 
     @property
     def carried_round(self) -> int:
@@ -131,7 +131,7 @@ class Update:
         No packet carries an intermediate then.
         """
         has_round = self.pauses_intermediates or self.swaps_mac_meaning
-        return self.last - 1 if has_round else PREPARE
+        return self.last_round - 1 if has_round else PREPARE
 
     def forgetting_round(self, back: bool = False) -> int | None:
         """The round in which switches forget the meaning of marks or intermediates in packets.
@@ -153,13 +153,13 @@ class Update:
         if not (forgets_marks or forgets_intermediates):
             return None
         if self.swaps_mac_meaning:
-            return self.last - 1
-        return PREPARE if back else self.last
+            return self.last_round - 1
+        return PREPARE if back else self.last_round
 
     @property
     def rounds(self) -> int:
         """How many rounds there are."""
-        return self.last + 1
+        return self.last_round + 1
 
     def change_rounds(self, vertex: int, prefixes: NDArray[np.integer]) -> NDArray[np.int64]:
         """The rounds in which rows of the new tables change at a switch.
@@ -191,8 +191,8 @@ class Update:
         Returns:
             int64[n].
         """
-        merged = self.merged
-        rounds = np.full(len(prefixes), self.last)
+        merged = self.merged_cells
+        rounds = np.full(len(prefixes), self.last_round)
         if not len(prefixes) or not len(merged.cell):
             return rounds
         switches = self.new.tables.switches
@@ -229,7 +229,7 @@ def plan(old: Build, new: Build) -> Update:
         write_rounds(new, difference.fib, block, row_round)
         merged.append(_merged_cells(block, new.tables.switches))
         highest_level = max(highest_level, _highest_level(block))
-        if difference.in_place and block.changed.any():
+        if difference.is_in_place and block.is_changed.any():
             _note_entered(is_entered, difference, block)
     has_levels = highest_level > 0
     pauses = _pauses_intermediates(difference, has_levels)
@@ -240,23 +240,25 @@ def plan(old: Build, new: Build) -> Update:
     return Update(
         difference=difference,
         row_round=row_round,
-        merged=MergedCells.joined(merged),
+        merged_cells=MergedCells.concatenate(merged),
         keeps_minimal=_classes_that_keep_minimal(difference, is_entered, has_levels),
-        last=highest_level + (2 if has_one_more_round else 1),
+        last_round=highest_level + (2 if has_one_more_round else 1),
         pauses_intermediates=pauses,
         swaps_mac_meaning=swaps,
     )
 
 
-def _highest_level(block: Levels) -> int:
+def _highest_level(block: CellLevels) -> int:
     """The highest level of a row that changes; 0 if none does."""
-    if not block.changed.any():
+    if not block.is_changed.any():
         return 0
-    return max(int(block.cells[block.changed].max()), int(block.aggregate_levels.max(initial=0)))
+    return max(
+        int(block.cell_levels[block.is_changed].max()), int(block.aggregate_levels.max(initial=0))
+    )
 
 
 def _note_entered(
-    is_entered: NDArray[np.bool_], difference: TableDifference, block: Levels
+    is_entered: NDArray[np.bool_], difference: TableDifference, block: CellLevels
 ) -> None:
     """Note the classes to which the changed rows of a block of destinations lead.
 
@@ -266,7 +268,7 @@ def _note_entered(
         block: the levels of the block.
     """
     egress = difference.fib.egress(block.destinations)
-    switch, column = np.nonzero(block.changed & (egress < no_route(egress)))
+    switch, column = np.nonzero(block.is_changed & (egress < no_route(egress)))
     is_entered[switch, egress[switch, column]] = True
 
 
@@ -286,7 +288,7 @@ def _classes_that_keep_minimal(
     Returns:
         bool[M, C].
     """
-    if difference.in_place and has_levels:
+    if difference.is_in_place and has_levels:
         at_nodes: NDArray[np.bool_] = is_entered[np.maximum(difference.nodes.new_vertex, 0)]
         return difference.changed_classes() | at_nodes
     return np.zeros((len(difference.nodes.datapath_id), is_entered.shape[1]), np.bool_)
@@ -301,7 +303,7 @@ def _pauses_intermediates(difference: TableDifference, has_levels: bool) -> bool
     """
     if not (difference.old.forwarding.intermediates and difference.new.forwarding.intermediates):
         return False
-    return has_levels or not difference.in_place or _intermediates_change(difference)
+    return has_levels or not difference.is_in_place or _intermediates_change(difference)
 
 
 def _intermediates_change(difference: TableDifference) -> bool:
@@ -315,7 +317,7 @@ def _intermediates_change(difference: TableDifference) -> bool:
     return repairs_change or not np.array_equal(before, after)
 
 
-def _block_levels(difference: TableDifference) -> Iterator[Levels]:
+def _block_levels(difference: TableDifference) -> Iterator[CellLevels]:
     """Yield the levels of all cells of the new tables, a block of destinations at a time.
 
     Raises:
@@ -331,7 +333,7 @@ def _block_levels(difference: TableDifference) -> Iterator[Levels]:
         ) from error
 
 
-def _merged_cells(block: Levels, switches: int) -> MergedCells:
+def _merged_cells(block: CellLevels, switches: int) -> MergedCells:
     """The cells of a block of destinations that lose their own row to an aggregate.
 
     Args:
@@ -339,7 +341,7 @@ def _merged_cells(block: Levels, switches: int) -> MergedCells:
         switches: the number of switches.
     """
     if not len(block.aggregates):
-        return MergedCells.joined([])
-    switch, column = np.nonzero(block.merged & block.changed)
+        return MergedCells.concatenate([])
+    switch, column = np.nonzero(block.is_merged & block.is_changed)
     cell = switch * switches + block.destinations[column]
-    return MergedCells(cell, block.cells[switch, column])
+    return MergedCells(cell, block.cell_levels[switch, column])

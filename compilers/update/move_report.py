@@ -21,7 +21,7 @@ from compilers.update.compare import (
     host_changes,
     switch_changes,
 )
-from compilers.update.loss import PairLoss, loss
+from compilers.update.loss import PairLoss, pair_loss
 from compilers.update.move_plan import Update, plan
 from compilers.update.programs import SwitchPrograms
 from compilers.update.renumbering import ON_BOTH_ENDS, Renumbering, renumberings
@@ -32,10 +32,10 @@ from compilers.update.switch_settings import (
     serials,
     setting_changes,
 )
-from compilers.update.update_proof import Progress, Proof, prove
+from compilers.update.update_proof import MoveProof, Progress, prove
 
 MOVE_COUNTS = ("added", "changed", "removed")
-"""What is counted of each part: the fields of `slots.Counts`."""
+"""What is counted of each part: the fields of `slots.ChangeCounts`."""
 MOVE_PARTS = ("routes", "classes", "groups", "local")
 """The parts of a switch's program in which rows and groups are counted."""
 
@@ -56,7 +56,7 @@ class MoveReport:
     - `tables`: the counts of its routes and egress classes (`compare.SwitchChange.counts`), only if
       the switch stays.
     """
-    proof: Proof
+    proof: MoveProof
     """The result of walking states of the move."""
     loss: PairLoss
     """The pairs of hosts that may lose packets."""
@@ -97,7 +97,7 @@ class MoveReport:
             update=update,
             switches=switches,
             proof=prove(update, mixtures, seed, progress),
-            loss=loss(update),
+            loss=pair_loss(update),
             hosts_moved=host_changes(old, new).moved,
             renumbered=renumberings(old, new),
             settings=(*_name_changes(update), *setting_changes(old, new)),
@@ -158,7 +158,7 @@ class MoveReport:
         return {
             "from": self.update.old.identity,
             "to": self.update.new.identity,
-            "in_place": self.update.in_place,
+            "in_place": self.update.is_in_place,
             "rounds": self.rounds,
             "switches": list(self.switches),
             "hosts_moved": [list(move) for move in self.hosts_moved],
@@ -169,7 +169,7 @@ class MoveReport:
                 "states": proof.states,
                 "pairs": proof.pairs,
                 "max_hops": proof.max_hops,
-                "bound": proof.bound,
+                "bound": proof.hop_bound,
                 "legs": self.update.old.forwarding.intermediates
                 or self.update.new.forwarding.intermediates,
                 "faults": [
@@ -177,18 +177,18 @@ class MoveReport:
                         "round": fault.round + 1,
                         "from": fault.source,
                         "to": fault.destination,
-                        "what": fault.what,
+                        "what": fault.fault,
                     }
                     for fault in proof.faults
                 ],
             },
             "loss": {
                 "hosts": list(lost.hosts),
-                "pairs": lost.pairs,
+                "pairs": lost.lost_pairs,
                 "switches": list(lost.switches),
                 "cables": [list(cable) for cable in lost.cables],
-                "exposed_pairs": lost.exposed,
-                "repaired": lost.repaired,
+                "exposed_pairs": lost.exposed_pairs,
+                "repaired": lost.is_repaired,
             },
             "routers_lose": self.routers_lose,
             "lossless": self.lossless,
@@ -203,7 +203,7 @@ def _name_changes(update: Update) -> Iterator[SettingChange]:
     """
     old_serials, new_serials = serials(update.old), serials(update.new)
     renamed = renamed_switches(update.old, update.new)
-    for old_vertex, new_vertex in update.nodes.pairs:
+    for old_vertex, new_vertex in update.nodes.vertex_pairs:
         was, now = update.old.wiring.names[old_vertex], update.new.wiring.names[new_vertex]
         if was == now:
             continue

@@ -51,7 +51,7 @@ ORDER_CELLS_AT_ONCE = 1 << 22
 class ComparedCells(NamedTuple):
     """The cells of D destinations of the new build, compared with the old tables."""
 
-    changed: NDArray[np.bool_]
+    is_changed: NDArray[np.bool_]
     """bool[S, D], cells whose row differs from the old tables."""
     not_in_old_aggregate: NDArray[np.bool_]
     """bool[S, D], cells that no aggregate of the old tables serves."""
@@ -66,21 +66,21 @@ class NoOrder(Exception):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Levels:
+class CellLevels:
     """The levels of the cells of D destinations."""
 
     destinations: NDArray[np.int64]
     """int64[D], vertices."""
-    cells: NDArray[np.uint8]
+    cell_levels: NDArray[np.uint8]
     """uint8[S, D], the level of each cell."""
-    changed: NDArray[np.bool_]
+    is_changed: NDArray[np.bool_]
     """bool[S, D], cells whose next hops change."""
     aggregates: NDArray[np.int64]
     """int64[aggregates], the prefix numbers of the aggregates that cover the destinations,
     ascending; -1 among them if some destinations have no aggregate."""
     aggregate_levels: NDArray[np.uint8]
     """uint8[S, aggregates], the level of each aggregate's row."""
-    merged: NDArray[np.bool_]
+    is_merged: NDArray[np.bool_]
     """bool[S, D], cells that lose their own row to an aggregate."""
 
 
@@ -131,7 +131,7 @@ def fibs_by_alternates(
     )
 
 
-def levels(build: Build, fibs: tuple[Fib, ...], compare: Compare) -> Iterator[Levels]:
+def levels(build: Build, fibs: tuple[Fib, ...], compare: Compare) -> Iterator[CellLevels]:
     """Yield the levels of all cells of the new tables, a block of destinations at a time.
 
     Args:
@@ -147,18 +147,18 @@ def levels(build: Build, fibs: tuple[Fib, ...], compare: Compare) -> Iterator[Le
         compared = compare(destinations)
         covers = _Covers.of(routes, fibs[0], destinations, compared.not_in_old_aggregate)
         next_switch = np.stack([fib.next_switch(destinations) for fib in fibs])
-        cells, aggregate_levels = _levels(next_switch, compared.changed, covers)
-        yield Levels(
+        cells, aggregate_levels = _levels(next_switch, compared.is_changed, covers)
+        yield CellLevels(
             destinations=destinations,
-            cells=cells,
-            changed=compared.changed,
+            cell_levels=cells,
+            is_changed=compared.is_changed,
             aggregates=covers.aggregates,
             aggregate_levels=aggregate_levels,
-            merged=compared.not_in_old_aggregate & ~covers.has_row,
+            is_merged=compared.not_in_old_aggregate & ~covers.has_row,
         )
 
 
-def write_rounds(build: Build, fib: Fib, block: Levels, rounds: NDArray[np.uint8]) -> None:
+def write_rounds(build: Build, fib: Fib, block: CellLevels, rounds: NDArray[np.uint8]) -> None:
     """Write the round in which each row changes: the level of its cell or aggregate, at least 1.
 
     Rows that do not change get a round as well, in which nothing is sent for them.
@@ -170,7 +170,7 @@ def write_rounds(build: Build, fib: Fib, block: Levels, rounds: NDArray[np.uint8
         rounds: uint8[S, R], the round of each row, into which is written.
     """
     routes = build.tables.routes
-    cell_rounds = np.maximum(block.cells, 1)
+    cell_rounds = np.maximum(block.cell_levels, 1)
     aggregate_rounds = np.maximum(block.aggregate_levels, 1)
     if routes.exact:  # row d is that of destination d
         rounds[:, block.destinations] = cell_rounds
@@ -201,7 +201,7 @@ class _Covers:
     aggregate_index: NDArray[np.int64]
     """int64[D], the aggregate of each destination, as an index into `aggregates`."""
     aggregates: NDArray[np.int64]
-    """int64[aggregates], as in `Levels`."""
+    """int64[aggregates], as in `CellLevels`."""
     first_column: NDArray[np.int64]
     """int64[aggregates], the first column of the destinations of each aggregate. They are adjacent,
     as `_blocks` lists destinations in ascending order."""

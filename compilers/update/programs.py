@@ -53,11 +53,11 @@ from compilers.update.matching import NO_NUMBER, find_numbers
 from compilers.update.move_plan import PREPARE, Update
 from compilers.update.slots import (
     NO_ROW,
-    Counts,
+    ChangeCounts,
     Part,
     Slots,
-    counts,
-    in_round,
+    change_counts,
+    constant_round,
     single_table_slots,
     slots_by_place,
 )
@@ -91,7 +91,7 @@ class SwitchPrograms:
         Args:
             generation: the one that it has before the update.
         """
-        return generation if self.update.in_place else 1 - generation
+        return generation if self.update.is_in_place else 1 - generation
 
     def slots(self, node: int, generation: int = 0) -> tuple[Slots, ...]:
         """The slots of a switch; () if the new build does not have the switch.
@@ -125,8 +125,10 @@ class SwitchPrograms:
             # A new switch gets its program before any packet comes to it. Only its hosts' packets
             # have to wait until all switches know intermediates.
             blocks = [block for block in (*program.groups, *program.flows) if len(block)]
-            rounds = [update.last if _chooses_intermediate(block) else PREPARE for block in blocks]
-            return tuple(map(Slots.only_after, blocks, rounds))
+            rounds = [
+                update.last_round if _chooses_intermediate(block) else PREPARE for block in blocks
+            ]
+            return tuple(map(Slots.of_added, blocks, rounds))
         old_program = self._old.program(old_vertex, generation)
         if self._new.profile(new_vertex).single or self._old.profile(old_vertex).single:
             return tuple(self._single_table_slots(new_vertex, old_program, program))
@@ -153,9 +155,9 @@ class SwitchPrograms:
         """What the message with this number (xid) is about, in words."""
         return self._new.describe(number)
 
-    def counts(self, node: int) -> dict[Part, Counts]:
+    def counts(self, node: int) -> dict[Part, ChangeCounts]:
         """How many rows and groups of a switch change in all rounds, by part."""
-        return counts(self.slots(node))
+        return change_counts(self.slots(node))
 
     def _slots_of_parts(
         self, node: int, new_vertex: int, before: _ProgramParts, after: _ProgramParts
@@ -172,16 +174,18 @@ class SwitchPrograms:
         for v6 in (False, True):
             old_routes, new_routes = before.routes[v6], after.routes[v6]
             yield from self._route_family_slots(new_vertex, old_routes, new_routes, v6)
-        if update.in_place:
+        if update.is_in_place:
             yield from self._class_slots(node, before, after)
         else:
-            yield from _slots_of_both_generations(before, after, update.last)
+            yield from _slots_of_both_generations(before, after, update.last_round)
         yield from self._local_slots(before.local, after.local)
-        last = in_round(update.last)
+        last = constant_round(update.last_round)
         yield from slots_by_place(
-            before.carried, after.carried, in_round(update.carried_round), last
+            before.carried, after.carried, constant_round(update.carried_round), last
         )
-        yield from slots_by_place(before.spread, after.spread, in_round(update.spread_round), last)
+        yield from slots_by_place(
+            before.spread, after.spread, constant_round(update.spread_round), last
+        )
         yield from slots_by_place([before.marker], [after.marker], last, last)
 
     def _local_slots(self, before: Sequence[Block], after: Sequence[Block]) -> Iterator[Slots]:
@@ -195,7 +199,7 @@ class SwitchPrograms:
             before: the old rows.
             after: the new rows.
         """
-        update, last = self.update, self.update.last
+        update, last = self.update, self.update.last_round
 
         def added_in(block: Block) -> Numbers:
             """The round in which rows are added or changed."""
@@ -249,7 +253,7 @@ class SwitchPrograms:
                 new_vertex, numbers % IPV6_NUMBER, bool(numbers[0] >= IPV6_NUMBER)
             )
 
-        yield from single_table_slots(before, after, added_in, removed_in, update.last)
+        yield from single_table_slots(before, after, added_in, removed_in, update.last_round)
 
     def _route_family_slots(
         self, new_vertex: int, before: Block, after: Block, v6: bool
@@ -304,8 +308,8 @@ class SwitchPrograms:
             yield from _slots_in_two_steps(rows, leaving)
         in_one_step = np.ones(len(rows.round), np.bool_)
         in_one_step[leaving.slot] = False
-        all_slots = Slots.paired(rows.before, rows.after, rows.old_row, rows.new_row, rows.round)
-        yield all_slots.take(in_one_step)
+        all_slots = Slots.of_pairs(rows.before, rows.after, rows.old_row, rows.new_row, rows.round)
+        yield all_slots.selected(in_one_step)
 
     def _leaving_aggregates(self, rows: _RouteRows, old_prefix: Numbers) -> _LeavingAggregates:
         """The destinations with a row of their own that an aggregate served before.
@@ -341,19 +345,19 @@ class SwitchPrograms:
         """
         update = self.update
         yield from slots_by_place(
-            before.groups, after.groups, in_round(PREPARE), in_round(update.last)
+            before.groups, after.groups, constant_round(PREPARE), constant_round(update.last_round)
         )
         # bool[C], the classes that the switch has in the new build.
         in_new_build = update.new.tables.classes.port[update.nodes.new_vertex[node]] > 0
-        prepare = in_round(PREPARE)
+        prepare = constant_round(PREPARE)
         for slots in slots_by_place(before.classes, after.classes, prepare, prepare):
             # The number of a message (xid) holds the role of the group, then the class.
             role, egress = np.divmod(slots.numbers, 1 << ROLE_SHIFT)
             is_out = np.isin(role, ENTERING) & update.keeps_minimal[node][egress]
             # Rows of classes that are gone are removed last, as packets use them until then.
-            rounds = np.where(in_new_build[egress] | slots.exists_after, PREPARE, update.last)
-            yield slots.take(~is_out, rounds)
-            yield from slots.take(is_out).split(removed_in=PREPARE, added_in=update.last)
+            rounds = np.where(in_new_build[egress] | slots.exists_after, PREPARE, update.last_round)
+            yield slots.selected(~is_out, rounds)
+            yield from slots.selected(is_out).split(removed_in=PREPARE, added_in=update.last_round)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -407,10 +411,10 @@ def _slots_in_two_steps(rows: _RouteRows, leaving: _LeavingAggregates) -> Iterat
     every_row = np.arange(len(new_rows))
     no_row = np.full(len(new_rows), NO_ROW)
     prepare = np.full(len(new_rows), PREPARE)
-    first = Slots.paired(rows.before[:0], as_aggregate, no_row, every_row, prepare)
-    yield replace(first, until=change_round)
-    second = Slots.paired(as_aggregate, new_rows, every_row, every_row, change_round)
-    yield replace(second, since=PREPARE)
+    first = Slots.of_pairs(rows.before[:0], as_aggregate, no_row, every_row, prepare)
+    yield replace(first, end_rounds=change_round)
+    second = Slots.of_pairs(as_aggregate, new_rows, every_row, every_row, change_round)
+    yield replace(second, begin_round=PREPARE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -494,9 +498,9 @@ def _slots_of_both_generations(
     The new ones are added in round 0, next to the old ones, which are removed in the last round.
     """
     for block in after.groups:
-        yield Slots.only_after(block, PREPARE)
+        yield Slots.of_added(block, PREPARE)
     for block in after.classes:
         role = int(xid_numbers(block[:1])[0]) >> ROLE_SHIFT
-        yield Slots.only_after(block, last if role in ENTERING else PREPARE)
+        yield Slots.of_added(block, last if role in ENTERING else PREPARE)
     for block in (*before.groups, *before.classes):
-        yield Slots.only_before(block, last)
+        yield Slots.of_removed(block, last)

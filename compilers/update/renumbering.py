@@ -29,7 +29,7 @@ from compilers.targets.routed.link_addresses import (
     UNNUMBERED,
     addresses_a_link,
 )
-from compilers.update.matching import Matching
+from compilers.update.matching import SwitchMatching
 from compilers.update.switch_settings import new_names
 from compilers.wiring.as_numbers import as_numbers
 from compilers.wiring.link_numbers import ends_of, link_numbers, numbers_by_key
@@ -63,11 +63,11 @@ class Renumbering(NamedTuple):
 
     kind: str
     """The kind of number, such as `LINK_ADDRESSES`."""
-    what: str
+    owner: str
     """In words, what has the number: a switch, the two ends of a link, or all links or switches."""
-    was: str
+    old_number: str
     """The old number or address."""
-    now: str
+    new_number: str
     """The new number or address."""
 
 
@@ -99,7 +99,7 @@ def same_switches(old: Build, new: Build) -> list[tuple[int, int]]:
     known_old, known_new = {before for before, _ in known}, {after for _, after in known}
     replaced = [
         (before, after)
-        for before, after in Matching.of(old, new).pairs
+        for before, after in SwitchMatching.of(old, new).vertex_pairs
         if before not in known_old and after not in known_new
     ]
     return sorted(known + replaced)

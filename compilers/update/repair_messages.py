@@ -28,7 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.routing.intermediates import intermediates
-from compilers.routing.link_repair import distinct
+from compilers.routing.link_repair import distinct_pairs
 from compilers.tables.intermediate_form import Classes, Tables
 from compilers.targets.openflow.bundled_blocks import flow_deletions, group_changes, group_deletions
 from compilers.targets.openflow.class_groups import (
@@ -79,7 +79,7 @@ def repair_messages(
         change: the rows that change, and the classes that may change.
         generations: int64[S], the generation of class numbers that each switch holds.
     """
-    rounds: list[Round] = [{} for _ in range(change.last + 1)]
+    rounds: list[Round] = [{} for _ in range(change.last_round + 1)]
     later = encoder.with_tables(after)
     for kind, switches in _switches_by_kind(encoder, change, generations).items():
         if kind.profile.single:
@@ -90,7 +90,7 @@ def repair_messages(
             continue
         is_of_kind = np.zeros(len(generations), np.bool_)
         is_of_kind[switches] = True
-        bundles = _Bundles.of(encoder, after.classes, change.at_switches(is_of_kind), kind)
+        bundles = _Bundles.of(encoder, after.classes, change.of_switches(is_of_kind), kind)
         for part in (*bundles.groups_and_rows(), *bundles.carried(later), *bundles.spread(later)):
             if len(part.block):
                 part.append_to(rounds)
@@ -120,7 +120,7 @@ def _add_single_table(
         switch: its vertex.
         rounds: the messages so far, to which is added.
     """
-    rows = change.rows.take(change.rows.switch == switch)
+    rows = change.rows.selected(change.rows.switch == switch)
     round_of_prefix = dict(zip(rows.prefix.tolist(), rows.round.tolist(), strict=True))
 
     def round_of(block: Block) -> Numbers:
@@ -128,7 +128,7 @@ def _add_single_table(
         prefixes = (xid_numbers(block) % IPV6_NUMBER).tolist()
         return np.array([round_of_prefix.get(prefix, PREPARE) for prefix in prefixes], np.int64)
 
-    slots = list(single_table_slots(before, after, round_of, round_of, change.last))
+    slots = list(single_table_slots(before, after, round_of, round_of, change.last_round))
     for round, sent in enumerate(rounds):
         if blocks := messages(slots, round):
             sent.setdefault(switch, []).extend(block.tobytes() for block in blocks)
@@ -200,11 +200,20 @@ class _Bundles:
         index = tuple(change.classes.T)  # the switch and the number of each class
         classes = change.classes[classes_differ(before, index, after, index)]
         if change.has_route_rounds:
-            classes = distinct(np.concatenate((classes, change.entered)))
+            classes = distinct_pairs(np.concatenate((classes, change.entered_classes)))
         switch, class_number = classes.T
         marks, every_hop = encoder.marks, encoder.build.forwarding.every_hop
         old, new = (
-            list(class_groups(table, switch, class_number, kind.profile, marks, every_hop))
+            list(
+                class_groups(
+                    table,
+                    switch=switch,
+                    egress=class_number,
+                    profile=kind.profile,
+                    marking=marks,
+                    every_hop=every_hop,
+                )
+            )
             for table in (before, after)
         )
         return cls(
@@ -235,7 +244,7 @@ class _Bundles:
             if new.from_hosts and self.change.has_route_rounds:
                 comes_last = np.ones_like(is_row)
             yield self._rows(new, is_row & ~comes_last)
-            yield self._rows(new, is_row & comes_last, self.change.last)
+            yield self._rows(new, is_row & comes_last, self.change.last_round)
         if self.encoder.build.forwarding.every_hop:
             yield from self._shared_rows()
         yield from self._routes()
@@ -244,7 +253,7 @@ class _Bundles:
             yield replace(added, block=flow_deletions(added.block))
         for old, new in reversed(roles_with_groups):
             for block, switch in self._groups(old, old.exists & ~new.exists):
-                yield self._in_round(group_deletions(block), switch, self.change.last)
+                yield self._in_round(group_deletions(block), switch, self.change.last_round)
 
     def _corrected_groups(self, old: Groups, new: Groups) -> Iterator[_Messages]:
         """Yield the groups of a role that are added, then the groups that change."""
@@ -255,7 +264,7 @@ class _Bundles:
         comes_last = self._from_gained_hop(new)
         for chosen, round in (
             (is_changed & ~comes_last, PREPARE),
-            (is_changed & comes_last, self.change.last),
+            (is_changed & comes_last, self.change.last_round),
         ):
             for block, switch in self._groups(new, chosen):
                 yield self._in_round(group_changes(block), switch, round)
@@ -325,7 +334,7 @@ class _Bundles:
         # From what a class has before to what it has in both, and from there to what it has after.
         for held, sent, round in (
             (before, in_both, PREPARE),
-            (in_both, after, self.change.last),
+            (in_both, after, self.change.last_round),
         ):
             is_changed = (held != sent).any(axis=1) & has_several
             for index in np.flatnonzero(is_changed).tolist():
@@ -338,10 +347,10 @@ class _Bundles:
         """Yield the route rows that are added or changed, then the removals of route rows."""
         rows = self.change.rows
         profile, generation = self.kind
-        added = rows.take(rows.egress != GONE)
+        added = rows.selected(rows.egress != GONE)
         for block in self.encoder.route_messages(added.prefix, added.egress, generation, profile):
             yield _Messages(block, added.switch, added.round)
-        removed = rows.take(rows.egress == GONE)
+        removed = rows.selected(rows.egress == GONE)
         any_class = np.zeros_like(removed.egress)
         for block in self.encoder.route_messages(removed.prefix, any_class, generation, profile):
             yield _Messages(flow_deletions(block), removed.switch, removed.round)
@@ -357,11 +366,11 @@ class _Bundles:
         """
         intermediate = intermediates(later.build)
         aggregate = later.build.tables.routes.aggregate[intermediate]
-        for switch in np.union1d(self.change.rows.switch, self.change.avoiding).tolist():
+        for switch in np.union1d(self.change.rows.switch, self.change.avoiding_switches).tolist():
             blocks = later.carried_messages(switch, self.kind.generation, self.encoder)
             if not blocks:
                 continue
-            rows = self.change.rows.take(self.change.rows.switch == switch)
+            rows = self.change.rows.selected(self.change.rows.switch == switch)
             # The round of each prefix number, 0 if its row does not change. Index -1, for no
             # aggregate, finds the last entry, which is 0.
             highest = max(rows.prefix.max(initial=0), intermediate.max(), aggregate.max())
@@ -379,7 +388,7 @@ class _Bundles:
         Args:
             later: encodes the tables that will be held.
         """
-        for switch in self.change.avoiding.tolist():
+        for switch in self.change.avoiding_switches.tolist():
             for block in later.spread_messages(switch, self.kind.generation, self.encoder):
                 yield self._in_round(block, np.full(len(block), switch))
 

@@ -1,8 +1,8 @@
 """The rounds from the tables of one repair to those of the next, which lose no packet on the way.
 
-The controller repairs tables around failures again and again. `RepairRounds.between` compares two
-such repairs of a build. Each says where it differs from the build, so only these rows and classes
-are looked at. `repair_messages` encodes the result.
+The controller repairs tables around failures again and again. `RepairRounds.of_repairs` compares
+two such repairs of a build. Each says where it differs from the build, so only these rows and
+classes are looked at. `repair_messages` encodes the result.
 
 A *cell* is a switch and a destination. The *level* of a cell is the number of cells on its new
 path, itself included, whose egress class changes. A row changes in the round with the number of the
@@ -38,7 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.routing.exact_rows import covered_destinations
-from compilers.routing.link_repair import Repaired, distinct
+from compilers.routing.link_repair import RepairedTables, distinct_pairs
 from compilers.routing.split_classes import exact_rows_of
 from compilers.tables.fib import MOST_HOPS, Fib
 from compilers.tables.intermediate_form import Routes, no_route
@@ -72,12 +72,12 @@ class RowChanges:
     """int64[n], the round in which each row changes."""
 
     @classmethod
-    def none(cls) -> RowChanges:
+    def empty(cls) -> RowChanges:
         """No rows."""
         empty = np.zeros(0, np.int64)
         return cls(empty, empty, empty, empty)
 
-    def take(self, chosen: NDArray[np.bool_]) -> RowChanges:
+    def selected(self, chosen: NDArray[np.bool_]) -> RowChanges:
         """Some of the rows.
 
         Args:
@@ -90,7 +90,7 @@ class RowChanges:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RepairRounds:
-    """Rows that change, and classes that may change, in rounds 0 to `last`.
+    """Rows that change, and classes that may change, in rounds 0 to `last_round`.
 
     As in a move (`move_plan.Update`), round 0 adds what no packet uses yet, routes change in the
     rounds in between, and in the last round packets from hosts get their alternates back.
@@ -100,11 +100,11 @@ class RepairRounds:
     """The rows that change, with their rounds."""
     classes: NDArray[np.int64]
     """int64[m, 2], the switch and the number of each class that may change."""
-    entered: NDArray[np.int64]
+    entered_classes: NDArray[np.int64]
     """int64[k, 2], the switch and the new class of each cell that changes and does not drop."""
-    last: int
+    last_round: int
     """The number of the last round."""
-    avoiding: NDArray[np.int64]
+    avoiding_switches: NDArray[np.int64]
     """The switches at which packets on a detour may avoid something else (`Tables.avoided`),
     ascending. They do so from the first round on."""
 
@@ -119,20 +119,20 @@ class RepairRounds:
             avoiding: the switches as in the field of this name; None: no switches.
         """
         return cls(
-            rows=RowChanges.none(),
+            rows=RowChanges.empty(),
             classes=classes,
-            entered=np.zeros((0, 2), np.int64),
-            last=1,
-            avoiding=np.zeros(0, np.int64) if avoiding is None else avoiding,
+            entered_classes=np.zeros((0, 2), np.int64),
+            last_round=1,
+            avoiding_switches=np.zeros(0, np.int64) if avoiding is None else avoiding,
         )
 
     @classmethod
-    def between(cls, before: Repaired, after: Repaired) -> RepairRounds:
+    def of_repairs(cls, before: RepairedTables, after: RepairedTables) -> RepairRounds:
         """The rounds from one repair of a build to another."""
-        classes = distinct(np.concatenate((before.classes, after.classes)))
-        avoiding = np.union1d(before.avoiding, after.avoiding)
+        classes = distinct_pairs(np.concatenate((before.changed_classes, after.changed_classes)))
+        avoiding = np.union1d(before.avoiding_switches, after.avoiding_switches)
         # Rows that one of the repairs changed may differ between the two.
-        rows = distinct(np.concatenate((before.rows, after.rows)))
+        rows = distinct_pairs(np.concatenate((before.changed_rows, after.changed_rows)))
         old_egress = _egress_of_rows(before.tables.routes, rows)
         new_egress = _egress_of_rows(after.tables.routes, rows)
         differs = old_egress != new_egress
@@ -156,34 +156,34 @@ class RepairRounds:
                 round=np.where(highest_level > 0, highest_level, without_cells),
             ),
             classes=classes,
-            entered=cells.entered[~cells.drops],
-            last=last,
-            avoiding=avoiding,
+            entered_classes=cells.entered[~cells.drops],
+            last_round=last,
+            avoiding_switches=avoiding,
         )
 
-    def at_switches(self, chosen: NDArray[np.bool_]) -> RepairRounds:
+    def of_switches(self, chosen: NDArray[np.bool_]) -> RepairRounds:
         """The changes at some switches.
 
         Args:
             chosen: bool[S].
         """
         return RepairRounds(
-            rows=self.rows.take(chosen[self.rows.switch]),
+            rows=self.rows.selected(chosen[self.rows.switch]),
             classes=self.classes[chosen[self.classes[:, 0]]],
-            entered=self.entered[chosen[self.entered[:, 0]]],
-            last=self.last,
-            avoiding=self.avoiding[chosen[self.avoiding]],
+            entered_classes=self.entered_classes[chosen[self.entered_classes[:, 0]]],
+            last_round=self.last_round,
+            avoiding_switches=self.avoiding_switches[chosen[self.avoiding_switches]],
         )
 
     @property
     def has_route_rounds(self) -> bool:
         """Whether there are rounds between round 0 and the last one, in which routes change."""
-        return self.last > 1
+        return self.last_round > 1
 
     @property
     def switches(self) -> NDArray[np.int64]:
         """The switches at which something may change, ascending."""
-        return np.union1d(np.union1d(self.rows.switch, self.classes[:, 0]), self.avoiding)
+        return np.union1d(np.union1d(self.rows.switch, self.classes[:, 0]), self.avoiding_switches)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -215,7 +215,7 @@ class _Cells:
         return bool(self.multipath_level.any())
 
     @classmethod
-    def of(cls, before: Repaired, after: Repaired, rows: NDArray[np.int64]) -> _Cells:
+    def of(cls, before: RepairedTables, after: RepairedTables, rows: NDArray[np.int64]) -> _Cells:
         """The cells that change by some rows.
 
         Args:
@@ -234,8 +234,8 @@ class _Cells:
     @classmethod
     def _towards(
         cls,
-        before: Repaired,
-        after: Repaired,
+        before: RepairedTables,
+        after: RepairedTables,
         rows: NDArray[np.int64],
         destinations: NDArray[np.int64],
         fibs: tuple[Fib, ...],
@@ -319,15 +319,15 @@ class _Cells:
         return np.where(self.drops, 2, 1)
 
 
-def _common_fibs(before: Repaired, after: Repaired) -> tuple[Fib, ...]:
+def _common_fibs(before: RepairedTables, after: RepairedTables) -> tuple[Fib, ...]:
     """The new next hops by each choice that classes have both before and after.
 
-    () where paths are not shared at every hop: then `Repaired.cables` is None.
+    () where paths are not shared at every hop: then `RepairedTables.switch_at_port` is None.
     """
-    if after.cables is None:
+    if after.switch_at_port is None:
         return ()
     old, new = before.tables.classes.alternate, after.tables.classes.alternate
-    return fibs_by_alternates(after.tables, after.cables, old == new)
+    return fibs_by_alternates(after.tables, after.switch_at_port, old == new)
 
 
 def _multipath_levels(

@@ -41,12 +41,12 @@ Value = TypeVar("Value")
 
 @dataclass(frozen=True, slots=True)
 class PrefixRounds:
-    """The rounds in which the routes of one switch change, from 0 to `last`."""
+    """The rounds in which the routes of one switch change, from 0 to `last_round`."""
 
     rounds: Mapping[str, int]
     """By prefix as text, for every row of the old or the new tables, the round in which it
     changes."""
-    last: int
+    last_round: int
     """The number of the last round."""
     host_table: str
     """The routing table that is looked up for packets from hosts."""
@@ -69,7 +69,7 @@ class PrefixRounds:
             round: the round.
             for_prefix: turns the route of an aggregate into the same route of another prefix.
         """
-        held = dict(old) if round < self.last else {}
+        held = dict(old) if round < self.last_round else {}
         for key in dict.fromkeys((*old, *new)):
             table, prefix = key
             if round >= self._round(key, old):
@@ -94,8 +94,8 @@ class PrefixRounds:
         table, prefix = key
         is_old = key in old
         if table == self.host_table:
-            return self.last if is_old or self.has_rule else 0
-        return self.rounds.get(prefix, self.last if is_old else 0)
+            return self.last_round if is_old or self.has_rule else 0
+        return self.rounds.get(prefix, self.last_round if is_old else 0)
 
     def _covering_row(self, prefix: str) -> str:
         """The longest prefix with a round that covers a prefix; "" if there is none."""
@@ -127,9 +127,9 @@ class RouterMove:
         return cls(plan(old, new), old.addressing.prefix_texts(), new.addressing.prefix_texts())
 
     @property
-    def last(self) -> int:
+    def last_round(self) -> int:
         """The last round."""
-        return self.update.last
+        return self.update.last_round
 
     def old_vertex(self, vertex: int) -> int:
         """The vertex in the old build of a switch of the new build; negative if there is none."""
@@ -157,7 +157,7 @@ class RouterMove:
         rounds = update.change_rounds(vertex, new_prefixes).tolist()
         for texts in self.new_texts:
             round_by_prefix |= _by_text(texts, new_prefixes, rounds)
-        return PrefixRounds(round_by_prefix, self.last, host_table, has_rule)
+        return PrefixRounds(round_by_prefix, self.last_round, host_table, has_rule)
 
 
 def _row_prefixes(build: Build, vertex: int) -> NDArray[np.int32]:

@@ -59,8 +59,8 @@ class Slots:
     """n slots of one kind, whose messages have the same layout.
 
     Most rows or groups change once: until `round` a switch holds the old one, and from then on the
-    new one. A row that changes twice has two slots with the same place: the first with `until`, the
-    second with `since`. So in no round both say what the place holds.
+    new one. A row that changes twice has two slots with the same place: the first with
+    `end_rounds`, the second with `begin_round`. So in no round both say what the place holds.
     """
 
     kind: RowKind
@@ -75,24 +75,24 @@ class Slots:
     """bool[n], whether there is a new row."""
     round: Numbers
     """int[n], the round in which each slot changes."""
-    since: int = BEGINNING
+    begin_round: int = BEGINNING
     """The round from which `before` is held; BEGINNING unless the row changes twice."""
-    until: Numbers | None = None
+    end_rounds: Numbers | None = None
     """int[n], the rounds from which `after` is no longer held, as the place changes again; None if
     it does not."""
 
     @classmethod
-    def only_after(cls, block: Block, round: int) -> Slots:
+    def of_added(cls, block: Block, round: int) -> Slots:
         """Slots for rows that are added in a round."""
         return cls._one_sided(block, round, is_new=True)
 
     @classmethod
-    def only_before(cls, block: Block, round: int) -> Slots:
+    def of_removed(cls, block: Block, round: int) -> Slots:
         """Slots for rows that are removed in a round."""
         return cls._one_sided(block, round, is_new=False)
 
     @classmethod
-    def unchanged(cls, block: Block) -> Slots:
+    def of_unchanged(cls, block: Block) -> Slots:
         """Slots for rows that stay as they are."""
         exists = np.full(len(block), True)
         return cls(
@@ -105,7 +105,7 @@ class Slots:
         )
 
     @classmethod
-    def paired(
+    def of_pairs(
         cls, before: Block, after: Block, old_row: Numbers, new_row: Numbers, round: Numbers
     ) -> Slots:
         """Slots whose messages are rows of two blocks.
@@ -139,7 +139,7 @@ class Slots:
         )
 
     @property
-    def differ(self) -> NDArray[np.bool_]:
+    def is_changed(self) -> NDArray[np.bool_]:
         """bool[n], the slots whose row changes; the numbers of messages (xid) do not count."""
         comes_or_goes: NDArray[np.bool_] = self.exists_before != self.exists_after
         stays = self.exists_before & self.exists_after
@@ -152,15 +152,15 @@ class Slots:
     def held_after(self, round: int) -> Iterator[Block]:
         """Yield the messages of the rows that are held after a round; BEGINNING: before all."""
         changes_later = self.round > round
-        holds_before = self.exists_before & changes_later & (self.since <= round)
+        holds_before = self.exists_before & changes_later & (self.begin_round <= round)
         holds_after = self.exists_after & ~changes_later
-        if self.until is not None:
-            holds_after &= self.until > round
+        if self.end_rounds is not None:
+            holds_after &= self.end_rounds > round
         for block, is_held in ((self.before, holds_before), (self.after, holds_after)):
             if is_held.any():
                 yield block[is_held]
 
-    def way_back(self) -> Slots:
+    def opposite_move(self) -> Slots:
         """The slots of the opposite move, from the new rows to the old ones.
 
         They are for `messages` and counts only. The rounds keep their numbers, but are carried out
@@ -172,11 +172,11 @@ class Slots:
             after=self.before,
             exists_before=self.exists_after,
             exists_after=self.exists_before,
-            since=BEGINNING,
-            until=None,
+            begin_round=BEGINNING,
+            end_rounds=None,
         )
 
-    def take(self, chosen: NDArray[np.bool_], round: Numbers | None = None) -> Slots:
+    def selected(self, chosen: NDArray[np.bool_], round: Numbers | None = None) -> Slots:
         """Some of the slots.
 
         Args:
@@ -208,7 +208,7 @@ class Slots:
 
 
 @dataclass(frozen=True, slots=True)
-class Counts:
+class ChangeCounts:
     """How many rows or groups of a switch change."""
 
     added: int = 0
@@ -218,8 +218,8 @@ class Counts:
     removed: int = 0
     """Rows and groups that are removed."""
 
-    def __add__(self, other: Counts) -> Counts:
-        return Counts(
+    def __add__(self, other: ChangeCounts) -> ChangeCounts:
+        return ChangeCounts(
             self.added + other.added, self.changed + other.changed, self.removed + other.removed
         )
 
@@ -240,7 +240,7 @@ def messages(slots: Sequence[Slots], round: int) -> list[Block]:
     groups, rows = list[Block](), list[Block]()
     row_removals, group_removals = list[Block](), list[Block]()
     for kind_slots in slots:
-        changes = (kind_slots.round == round) & kind_slots.differ
+        changes = (kind_slots.round == round) & kind_slots.is_changed
         if not changes.any():
             continue
         is_added = changes & kind_slots.exists_after
@@ -257,24 +257,24 @@ def messages(slots: Sequence[Slots], round: int) -> list[Block]:
     return [block for block in ordered if len(block)]
 
 
-def counts(slots: Iterable[Slots], round: int | None = None) -> dict[Part, Counts]:
+def change_counts(slots: Iterable[Slots], round: int | None = None) -> dict[Part, ChangeCounts]:
     """How many rows and groups of a switch change, by part.
 
     Args:
         slots: the slots of the switch.
         round: the round that is counted; None: all rounds.
     """
-    totals: dict[Part, Counts] = {
-        part: Counts() for part in ("groups", "classes", "routes", "local")
+    totals: dict[Part, ChangeCounts] = {
+        part: ChangeCounts() for part in ("groups", "classes", "routes", "local")
     }
     for kind_slots in slots:
         if kind_slots.kind == RowKind.MARKER:
             continue
         before, after = kind_slots.exists_before, kind_slots.exists_after
-        changes = kind_slots.differ
+        changes = kind_slots.is_changed
         if round is not None:
             changes = changes & (kind_slots.round == round)
-        totals[SLOT_PARTS.get(kind_slots.kind, "local")] += Counts(
+        totals[SLOT_PARTS.get(kind_slots.kind, "local")] += ChangeCounts(
             added=int(np.count_nonzero(changes & after & ~before)),
             changed=int(np.count_nonzero(changes & after & before)),
             removed=int(np.count_nonzero(changes & before & ~after)),
@@ -291,12 +291,12 @@ def changes_by_round(slots: Iterable[Slots], rounds: int) -> NDArray[np.int64]:
     changes = np.zeros(rounds, np.int64)
     for kind_slots in slots:
         if kind_slots.kind != RowKind.MARKER:
-            changing_rounds = kind_slots.round[kind_slots.differ]
+            changing_rounds = kind_slots.round[kind_slots.is_changed]
             changes += np.bincount(changing_rounds, minlength=rounds)
     return changes
 
 
-def in_round(round: int) -> Rounds:
+def constant_round(round: int) -> Rounds:
     """The rule by which all messages change in one round."""
     return lambda block: np.full(len(block), round)
 
@@ -313,7 +313,7 @@ def slots_by_place(
         removed_in: the rounds in which rows are removed.
     """
     if len(before) == len(after) and all(map(np.array_equal, before, after)):
-        yield from map(Slots.unchanged, after)
+        yield from map(Slots.of_unchanged, after)
         return
     # By the key of a slot: the index of the old block that has a row for it, and the row.
     old_rows = {
@@ -333,11 +333,11 @@ def slots_by_place(
             if index != NO_BLOCK:
                 old_block = before[index]
                 is_removed[index][old_row] = False
-            yield Slots.paired(old_block, block, old_row, row, added_in(block[row]))
+            yield Slots.of_pairs(old_block, block, old_row, row, added_in(block[row]))
     for block, removed in zip(before, is_removed, strict=True):
         if removed.any():
             rounds = removed_in(block[removed])
-            yield replace(Slots.only_before(block[removed], PREPARE), round=rounds)
+            yield replace(Slots.of_removed(block[removed], PREPARE), round=rounds)
 
 
 def _rows_or_zeros(block: Block, row: Numbers) -> Block:
@@ -360,7 +360,7 @@ def single_table_slots(
         removed_in: the rounds of rows for a prefix that are removed.
         last: the last round.
     """
-    prepare, end = in_round(PREPARE), in_round(last)
+    prepare, end = constant_round(PREPARE), constant_round(last)
     yield from slots_by_place(_nonempty(before.groups), _nonempty(after.groups), prepare, end)
     kinds = {kind_of(block) for block in _nonempty((*before.flows, *after.flows))}
     for kind in sorted(kinds):

@@ -35,11 +35,11 @@ class SettingChange(NamedTuple):
     """`SWITCH`, `NODE_TYPE` or `CABLE`."""
     name: str
     """The name of the switch in the new build, of the node type, or on the label of the cable."""
-    what: str
+    setting: str
     """The name of the setting, such as `system`."""
-    was: str
+    old_value: str
     """The old value in words; `none` if there was none."""
-    now: str
+    new_value: str
     """The new value in words."""
 
 

@@ -8,7 +8,7 @@ mixtures to walk all of them. `prove` walks
 - some random mixtures within each of these rounds. Round 0 is left out, because no packet uses what
   it adds.
 
-In each state it walks the packets between all switches that both builds have (`Cells.walk`). A
+In each state it walks the packets between all switches that both builds have (`MoveCells.walk`). A
 *cell* is a switch and a destination. Its *level* (`compilers.update.order`) is the round in which
 its row changes. The walk also checks two invariants of every cell:
 
@@ -33,16 +33,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.tables.fib import LOST
-from compilers.update.move_cells import UPDATE_EXAMPLES, Cells, UpdateFault
+from compilers.update.move_cells import UPDATE_EXAMPLES, MoveCells, UpdateFault
 from compilers.update.move_plan import Update
-from compilers.update.order import Levels, levels
+from compilers.update.order import CellLevels, levels
 
 Progress = Callable[[int, int], None]
 """Called with how many destinations are done, and how many there are. Each switch is one."""
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class MoveProof:
     """The result of walking the states of a move.
 
     If a build has intermediates, a path is a leg.
@@ -53,8 +53,8 @@ class Proof:
     pairs: int
     """How many ordered pairs of switches were walked in each state."""
     max_hops: int
-    """The number of links of the longest path in any state, never more than `bound`."""
-    bound: int
+    """The number of links of the longest path in any state, never more than `hop_bound`."""
+    hop_bound: int
     """The number of links of the longest old path and of the longest new path together."""
     faults: tuple[UpdateFault, ...]
     """The first few packets that do not arrive."""
@@ -62,7 +62,7 @@ class Proof:
 
 def prove(
     update: Update, mixtures: int = 2, seed: int = 1, progress: Progress | None = None
-) -> Proof:
+) -> MoveProof:
     """Walk the end of every round but the last, and some mixtures within each round of routes.
 
     Args:
@@ -76,21 +76,21 @@ def prove(
     faults: list[UpdateFault] = []
     for block, cells in _cells_by_block(update):
         if cells is not None:
-            bound = max(bound, cells.bound)
-            pairs += int(cells.sources.sum())
+            bound = max(bound, cells.hop_bound)
+            pairs += int(cells.has_path.sum())
             for state in states:
                 walked = cells.walk(state.carried_out)
-                max_hops = max(max_hops, walked.longest)
+                max_hops = max(max_hops, walked.max_hops)
                 if len(faults) < UPDATE_EXAMPLES:
                     faults += cells.faults(state.round, walked.cells_of_fault)
         done += len(block.destinations)
         if progress:
             progress(done, update.new.tables.switches)
-    return Proof(
+    return MoveProof(
         states=len(states),
         pairs=pairs,
         max_hops=max_hops,
-        bound=bound,
+        hop_bound=bound,
         faults=tuple(faults[:UPDATE_EXAMPLES]),
     )
 
@@ -114,7 +114,7 @@ def hops_between(update: Update, carried_out: NDArray[np.uint8]) -> NDArray[np.i
     return hops
 
 
-def _cells_by_block(update: Update) -> Iterator[tuple[Levels, Cells | None]]:
+def _cells_by_block(update: Update) -> Iterator[tuple[CellLevels, MoveCells | None]]:
     """Yield the levels of all destinations of the new build, a block at a time, with the cells.
 
     The cells are those of destinations that both builds have; None if the block has no such
@@ -124,7 +124,7 @@ def _cells_by_block(update: Update) -> Iterator[tuple[Levels, Cells | None]]:
     destinations = difference.nodes.destinations(difference.old, difference.new)
     for block in levels(difference.new, difference.fibs, difference.compare_cells):
         in_both = np.isin(block.destinations, destinations)
-        yield block, Cells.of(update, block, in_both) if in_both.any() else None
+        yield block, MoveCells.of(update, block, in_both) if in_both.any() else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,7 +142,7 @@ def _walked_states(update: Update, mixtures: int, seed: int) -> Iterator[MoveSta
     switches = len(update.nodes.datapath_id)
     random = np.random.default_rng(seed)
     yield MoveState(0, np.zeros(switches, np.uint8))
-    for round in range(1, update.last):
+    for round in range(1, update.last_round):
         for _ in range(mixtures):
             # Each switch has carried out this round, or only the round before.
             is_late = random.integers(2, size=switches)

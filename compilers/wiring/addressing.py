@@ -31,7 +31,7 @@ from compilers.spec.address_blocks import (
     member_bits,
 )
 from compilers.spec.allocations import POOL
-from compilers.spec.installed import Installed
+from compilers.spec.installed import InstalledPlane
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.mac_addresses import format_mac, host_macs, macs_of_inventory, parse_mac
 from compilers.wiring.vertex_nodes import node_indexes
@@ -211,7 +211,7 @@ def plan_addresses(
     inventory: Inventory,
     topology: Topology,
     plane: int = 0,
-    installed: Installed | None = None,
+    installed: InstalledPlane | None = None,
 ) -> Addressing:
     """Plan the addresses of a fabric.
 
@@ -249,7 +249,7 @@ def planned_blocks(
     hosts: int,
     count: int,
     supernode_size: int,
-    installed: Installed | None,
+    installed: InstalledPlane | None,
 ) -> tuple[Blocks, ...]:
     """Return the blocks in each pool.
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.spec.allocations import ASN, BEFORE, Allocations, Numbers
+from compilers.spec.allocations import ASN, BEFORE, AllocatedNumbers, Allocations
 from inventory.asn_range import LAST_AS, PRIVATE_AS, RESERVED_AS, why_unusable
 from inventory.problems import InputError
 
@@ -49,7 +49,7 @@ def as_numbers(
 
 
 def planned_as_numbers(
-    first: int, of_nodes: Sequence[int | None], before: Numbers
+    first: int, of_nodes: Sequence[int | None], before: AllocatedNumbers
 ) -> tuple[int, ...]:
     """Return the AS number of every vertex v: that of its node, the one it had, or `first` + v.
 
@@ -57,9 +57,10 @@ def planned_as_numbers(
     inventory gives it to a node. Then v gets the next free number behind those of all S vertices,
     `first` to `first` + S - 1, or, if there is none, before them.
 
-    >>> planned_as_numbers(65001, [None, 64512, None], Numbers())
+    >>> planned_as_numbers(65001, [None, 64512, None], AllocatedNumbers())
     (65001, 64512, 65003)
-    >>> planned_as_numbers(65101, [None, 64512, None, None], Numbers({"0": 65001, "2": 65104}))
+    >>> before = AllocatedNumbers({"0": 65001, "2": 65104})
+    >>> planned_as_numbers(65101, [None, 64512, None, None], before)
     (65001, 64512, 65104, 65105)
 
     Args:
@@ -85,14 +86,14 @@ def planned_as_numbers(
     return tuple(numbers)
 
 
-def as_number_rows(numbers: Sequence[int], before: Numbers) -> Numbers:
+def as_number_rows(numbers: Sequence[int], before: AllocatedNumbers) -> AllocatedNumbers:
     """Return the AS numbers as rows of the allocations.
 
     Earlier numbers that no vertex has any more are freed rows, which keep their keys; one whose key
     is in use again gets the key "before KEY".
 
-    >>> as_number_rows([65001, 64512], Numbers({"0": 65001, "1": 65002, "2": 65003}))
-    Numbers(used={'0': 65001, '1': 64512}, freed={'before 1': 65002, '2': 65003})
+    >>> as_number_rows([65001, 64512], AllocatedNumbers({"0": 65001, "1": 65002, "2": 65003}))
+    AllocatedNumbers(used={'0': 65001, '1': 64512}, freed={'before 1': 65002, '2': 65003})
 
     Args:
         numbers: the AS number of each vertex.
@@ -109,11 +110,11 @@ def as_number_rows(numbers: Sequence[int], before: Numbers) -> Numbers:
         while freed_key in used or freed_key in freed:
             freed_key = f"{BEFORE}{freed_key}"
         freed[freed_key] = number
-    return Numbers(used, freed)
+    return AllocatedNumbers(used, freed)
 
 
 def grown_as_numbers(
-    base: Mapping[str, Any], names: Sequence[str], before: Numbers
+    base: Mapping[str, Any], names: Sequence[str], before: AllocatedNumbers
 ) -> tuple[int, ...] | None:
     """Return the AS number of every vertex of a larger fabric; None if the smaller one has none.
 

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.spec.installed import Installed
+from compilers.spec.installed import InstalledPlane
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.port_assignment import FixedPorts, Pins
 from compilers.wiring.type_ports import SwitchPorts
@@ -100,7 +100,11 @@ def pins_of(
         u, v = vertex[cable.a], vertex[cable.b]
         link, link_back = _link_to(topology, u, v), _link_to(topology, v, u)
         if link is None or link_back is None:
-            findings.append(_no_link_finding(i, cable, u, v, topology.graph.neighbours(u), site))
+            findings.append(
+                _no_link_finding(
+                    i, cable=cable, u=u, v=v, neighbours=topology.graph.neighbours(u), site=site
+                )
+            )
             continue
         a = _CableEnd(u, link, *sockets_by_name[switches.node_type[u]][cable.a_port])
         b = _CableEnd(v, link_back, *sockets_by_name[switches.node_type[v]][cable.b_port])
@@ -147,7 +151,14 @@ def pins_of_hosts(
                 continue
             number = names.index(host.port) + 1 if host.port in names else 0
             used = (*pins.get(v, {}).values(), *host_pins[v].values())
-            refusal = _host_port_refusal(host.port, number, v, node.name, switches, used)
+            refusal = _host_port_refusal(
+                host.port,
+                number=number,
+                vertex=v,
+                node_name=node.name,
+                switches=switches,
+                used=used,
+            )
             if refusal is None:
                 host_pins[v][place] = number
                 continue
@@ -202,7 +213,7 @@ def _host_port_refusal(
 
 def with_installed(
     by_hand: FixedPorts,
-    installed: Installed,
+    installed: InstalledPlane,
     places: Sequence[Sequence[int]],
     topology: Topology,
     switches: SwitchPorts,

@@ -2,8 +2,8 @@
 
 A *vertex* is a switch's number in the graph of the fabric, from which its addresses and links
 follow. The *place* of a host is its index among the host ports of its node. `placed_fabric` calls
-these functions with what the previous build recorded (`Installed`), before it gives free vertices
-and places to new nodes and hosts.
+these functions with what the previous build recorded (`InstalledPlane`), before it gives free
+vertices and places to new nodes and hosts.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from compilers.spec.installed import Installed
+from compilers.spec.installed import InstalledPlane
 from compilers.wiring.vertex_nodes import node_indexes
 
 if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
@@ -71,7 +71,7 @@ def with_previous_vertices(
 
 
 def with_previous_host_places(
-    inventory: Inventory, installed: Installed, place_count: int, vertex_count: int
+    inventory: Inventory, installed: InstalledPlane, place_count: int, vertex_count: int
 ) -> Inventory:
     """Return the inventory with hosts at the places that they had before, by their names.
 

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.spec.allocations import ASN, BEFORE, CABLE, LINK, Allocations, Numbers
+from compilers.spec.allocations import ASN, BEFORE, CABLE, LINK, AllocatedNumbers, Allocations
 from compilers.wiring.wiring import Wiring
 
 
@@ -120,7 +120,7 @@ def renumbered_allocations(allocations: Allocations, vertices: Mapping[int, int]
     return Allocations(numbers, allocations.names)
 
 
-def _by_new_keys(numbers: Numbers, new_key: Callable[[str], str]) -> Numbers:
+def _by_new_keys(numbers: AllocatedNumbers, new_key: Callable[[str], str]) -> AllocatedNumbers:
     """Return numbers by new keys. The old key of a number that is freed gets the prefix BEFORE.
 
     Args:
@@ -134,7 +134,7 @@ def _by_new_keys(numbers: Numbers, new_key: Callable[[str], str]) -> Numbers:
             used[key_now] = number
         else:
             freed[f"{BEFORE}{key}"] = number
-    return Numbers(used, freed)
+    return AllocatedNumbers(used, freed)
 
 
 def _lower_and_upper(wiring: Wiring) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

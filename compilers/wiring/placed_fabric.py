@@ -4,7 +4,7 @@ Placement gives every vertex of the graph a node of the inventory, in a rack and
 gives every link a port at both ends. The result is a `PlacedFabric`, from which a compile computes
 addresses and routes. A fabric of several planes is put on its hardware plane by plane
 (`compilers.wiring.fabric_planes`). If the fabric was compiled before, nodes, hosts and numbers stay
-where the previous build had them (`Installed`).
+where the previous build had them (`InstalledPlane`).
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from compilers.spec.allocations import ASN, Numbers
+from compilers.spec.allocations import ASN, AllocatedNumbers
 from compilers.spec.fabric_file import LoadedFabric
-from compilers.spec.installed import Installed
+from compilers.spec.installed import InstalledPlane
 from compilers.topology.families import build_topology, vertex_names
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.layout import Layout
@@ -54,7 +54,7 @@ class PlacedFabric:
     """The cluster of each vertex (nodes that belong into one rack), and its position in it."""
     wiring: Wiring
     """The node of each vertex, and the ports of each link."""
-    installed: Installed | None = None
+    installed: InstalledPlane | None = None
     """What the previous build recorded, by the vertices of this one; None for a new fabric."""
 
     def hardware(self) -> Hardware:
@@ -63,7 +63,7 @@ class PlacedFabric:
 
     def as_numbers(self) -> tuple[int, ...] | None:
         """Return the AS number of each vertex; None where switches have none and had none."""
-        before = self.installed.allocations.of(ASN) if self.installed else Numbers()
+        before = self.installed.allocations.of(ASN) if self.installed else AllocatedNumbers()
         spec, nodes = self.loaded.spec, self.inventory.nodes
         if spec.control_plane.routes != "ebgp" and not before:
             return None
@@ -126,23 +126,30 @@ def place_fabric(loaded: LoadedFabric, others: Sequence[Node] = ()) -> PlacedFab
         findings += mac_clash_findings(spec, inventory, topology, plane)
         wiring = wire(
             topology,
-            inventory,
-            spec.hosts_per_node,
-            clusters.position,
-            plane,
-            spec.base.asn or PRIVATE_AS,
-            installed,
+            inventory=inventory,
+            hosts_per_node=spec.hosts_per_node,
+            position=clusters.position,
+            plane=plane,
+            first_asn=spec.base.asn or PRIVATE_AS,
+            installed=installed,
         )
-    return PlacedFabric(loaded, topology, inventory, clusters, wiring, installed)
+    return PlacedFabric(
+        loaded,
+        topology=topology,
+        inventory=inventory,
+        clusters=clusters,
+        wiring=wiring,
+        installed=installed,
+    )
 
 
 def _installed_at_new_vertices(
-    installed: Installed,
+    installed: InstalledPlane,
     vertices: Mapping[str, int],
     inventory: Inventory,
     vertex_count: int,
     is_named: bool,
-) -> Installed:
+) -> InstalledPlane:
     """Return what is installed, by the vertices that its nodes have now.
 
     Args:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.spec.installed import Installed
+from compilers.spec.installed import InstalledPlane
 from compilers.topology.families import family_of
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.polarity import is_whole
@@ -82,7 +82,7 @@ class PortPlanner:
     """P, the most places of a switch."""
 
     def plan(
-        self, position: NDArray[np.int32] | None = None, installed: Installed | None = None
+        self, position: NDArray[np.int32] | None = None, installed: InstalledPlane | None = None
     ) -> PortPlan:
         """Choose the ports of all links and hosts.
 

@@ -108,7 +108,14 @@ class RackRoom:
         for r, nodes in enumerate(free_nodes):
             nodes.sort(key=lambda i: (inventory.nodes[i].unit or inventory.racks[r].units, i))
         height = max((heights[node.type] for node in without_rack), default=1)
-        room = cls(inventory.racks, free_nodes, taken_units, height, heights, len(without_rack))
+        room = cls(
+            inventory.racks,
+            free_nodes=free_nodes,
+            taken_units=taken_units,
+            height=height,
+            heights=heights,
+            nodes_without_rack=len(without_rack),
+        )
         room.mark_taken(inventory.nodes, others)
         # Nodes that have a rack and no unit yet get their units before all others.
         for node in inventory.nodes:

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.spec.allocations import ASN, Numbers
-from compilers.spec.installed import Installed
+from compilers.spec.allocations import ASN, AllocatedNumbers
+from compilers.spec.installed import InstalledPlane
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.as_numbers import planned_as_numbers
 from compilers.wiring.fixed_cables import host_rows, unequal_port_findings
@@ -42,7 +42,7 @@ def wire(
     position: NDArray[np.int32] | None = None,
     plane: int = 0,
     first_asn: int = PRIVATE_AS,
-    installed: Installed | None = None,
+    installed: InstalledPlane | None = None,
 ) -> Wiring:
     """Give every vertex its node, and every link and host its ports.
 
@@ -67,10 +67,17 @@ def wire(
     counts = [inventory.host_count(node, hosts_per_node) for node in nodes]
     hosts = np.where(topology.endpoints, counts, 0)
     places = [node.host_places(int(hosts[v])) for v, node in enumerate(nodes)]
-    planner = PortPlanner(topology, inventory, placed, switches, places, hosts_per_node)
+    planner = PortPlanner(
+        topology,
+        inventory=inventory,
+        placed_nodes=placed,
+        switches=switches,
+        host_places=places,
+        hosts_per_node=hosts_per_node,
+    )
     ports = planner.plan(position, installed)
     host_names = all_host_names(inventory.host_names, placed, places, hosts_per_node)
-    installed_asns = installed.allocations.of(ASN) if installed else Numbers()
+    installed_asns = installed.allocations.of(ASN) if installed else AllocatedNumbers()
     as_numbers = planned_as_numbers(first_asn, [node.asn for node in nodes], installed_asns)
     far = topology.graph.padded()
     far_port = np.zeros_like(ports.links)

@@ -28,7 +28,7 @@ COPY_RETRY = 300.0
 """Seconds after which a build is tried again that could not be copied: to prove it takes long."""
 
 
-class Copied(NamedTuple):
+class CopyResult(NamedTuple):
     """The result of one round of copying."""
 
     record: Record | None
@@ -63,7 +63,7 @@ class BuildCopies:
         self.fabric, self.history = fabric, history
         self._store, self._start, self._start_write = store, start, start_write
         self.found_record = False
-        self._copying: Future[Copied] | None = None
+        self._copying: Future[CopyResult] | None = None
         """The round of copying under way; None while there is none."""
         self._list_write: Future[None] | None = None
         """The write to the list of the history under way; None while there is none."""
@@ -97,7 +97,7 @@ class BuildCopies:
             copying, self._copying = self._copying, None
             self._take_copies(copying, is_follower)
 
-    def _take_copies(self, copying: Future[Copied], is_follower: bool) -> None:
+    def _take_copies(self, copying: Future[CopyResult], is_follower: bool) -> None:
         """Take the result of a round of copying, and list the builds that the fabric has held.
 
         Args:
@@ -128,7 +128,7 @@ class BuildCopies:
             self.fabric.tell(events.FileUnwritable(str(self.history.place), fault))
 
 
-def copy_builds(store: Etcd, history: BuildHistory) -> Copied:
+def copy_builds(store: Etcd, history: BuildHistory) -> CopyResult:
     """Copy the builds that the record names; builds that the store has not got are skipped.
 
     If a build cannot be used, or cannot be written, the others are copied all the same.
@@ -139,14 +139,14 @@ def copy_builds(store: Etcd, history: BuildHistory) -> Copied:
     try:
         record = read_record(store)
     except (ValueError, TypeError, RecursionError) as error:
-        return Copied(None, f"the store's record cannot be read: {error!r}")
+        return CopyResult(None, f"the store's record cannot be read: {error!r}")
     fault = ""
     for identity in sorted(record.named) if record else ():
         try:
             _copy(identity, store, history)
         except (InputError, OSError, ValueError, zlib.error) as error:
             fault = fault or f"build {identity} of the store: {error}"
-    return Copied(record, fault)
+    return CopyResult(record, fault)
 
 
 def _copy(identity: str, store: Etcd, history: BuildHistory) -> None:

@@ -256,7 +256,7 @@ class DevicePush:
         if self.rounds:
             steps: list[Task] = [
                 partial(self._carry_out_round, number)
-                for number in range(self.rounds.move.last + 1)
+                for number in range(self.rounds.move.last_round + 1)
             ]
             return [(task, switches) for task in (self._read, *steps, self._prove_and_save)]
         batches = [switches[first : first + size] for first in range(0, len(switches), size)]
@@ -366,7 +366,7 @@ class DevicePush:
             return
         routes_after = self.rounds.routes_by_round(device, switch.vertex)
         running = device.lines(device.running())
-        for number in range(self.rounds.move.last, BEFORE - 1, -1):
+        for number in range(self.rounds.move.last_round, BEFORE - 1, -1):
             if not remediation(running, routes_after(number).lines):
                 switch.round_at_start = number
                 return

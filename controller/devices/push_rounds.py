@@ -115,7 +115,14 @@ class PushRounds:
             for has_rules, vrf in zip(has_policy_rules, vrfs, strict=True)
         )
         move = RouterMove.of(old, new.build)
-        rounds = cls(move, before.folder, routes_before, new.tables, host_tables, has_policy_rules)
+        rounds = cls(
+            move,
+            old_folder=before.folder,
+            routes_before=routes_before,
+            routes_after=new.tables,
+            host_tables=host_tables,
+            has_policy_rules=has_policy_rules,
+        )
         problems = list(rounds._gateway_problems())
         if problems:
             raise InputError(few(problems))

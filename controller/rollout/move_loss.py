@@ -14,17 +14,17 @@ HOSTS_NAMED = 3
 def loss_problem(lost: PairLoss) -> Problem:
     """The problem of a move that loses packets: it lists losses, and how to proceed."""
     losses = []
-    if lost.pairs:
+    if lost.lost_pairs:
         losses.append(
-            f"{lost.pairs:,} that lose packets: {len(lost.hosts):,} hosts are removed, moved or "
-            f"renumbered ({_first_hosts(lost.hosts)})"
+            f"{lost.lost_pairs:,} that lose packets: {len(lost.hosts):,} hosts are removed, moved "
+            f"or renumbered ({_first_hosts(lost.hosts)})"
         )
-    if lost.exposed:
+    if lost.exposed_pairs:
         start, end = lost.cables[0]
         more = ", …" if len(lost.cables) > 1 else ""
         losses.append(
-            f"{lost.exposed:,} whose packets may take {len(lost.cables):,} cables that the new "
-            f"build has not ({start} to {end}{more})"
+            f"{lost.exposed_pairs:,} whose packets may take {len(lost.cables):,} cables that the "
+            f"new build has not ({start} to {end}{more})"
         )
     return Problem(
         required="a move in which no pair of hosts loses a packet",

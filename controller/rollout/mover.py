@@ -30,7 +30,7 @@ from typing import Any
 
 from compilers.tables.build import Build
 from compilers.targets.openflow.encoder import Encoder
-from compilers.update.loss import loss
+from compilers.update.loss import pair_loss
 from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import BEGINNING
@@ -261,7 +261,7 @@ class Mover:
             self.fabric.load(target)
             return
         update = plan(old, self.keeper.foresee(new))
-        if not accept_loss and not (lost := loss(update)).loses_nothing:
+        if not accept_loss and not (lost := pair_loss(update)).loses_nothing:
             raise InputError(loss_problem(lost))
         keep(self.fabric.current, target)
         self._first_build_noted = True
@@ -530,7 +530,7 @@ class Mover:
             self.fabric.load(old)
         if update is None:
             return
-        if record.round >= update.last:
+        if record.round >= update.last_round:
             self.fabric.load(new)
             self._previous = old.identity
             self.write_folder(old.identity)

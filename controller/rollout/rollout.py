@@ -126,7 +126,7 @@ class Rollout:
             goes_back = self.inherited.direction == "back"
             self.round = self.inherited.round - 1 if goes_back else self.inherited.round
             self._round_programs.done = dict.fromkeys(self._round_programs.node, self.round)
-            if goes_back or self.round >= self.programs.update.last:
+            if goes_back or self.round >= self.programs.update.last_round:
                 self._may_hold_last = frozenset(self._round_programs.node)
         self._load()
 
@@ -201,7 +201,7 @@ class Rollout:
         if self._awaited and forgetting is not None:
             rounds_back = self.round - (forgetting - steps_left)
         else:
-            rounds_back = max(self.round - (update.last - steps_left), 0)
+            rounds_back = max(self.round - (update.last_round - steps_left), 0)
         after.done = {v: max(done - rounds_back, BEGINNING) for v, done in before.done.items()}
         after.generation_before = before.generation_before
         self.programs, self._round_programs = programs, after
@@ -309,7 +309,7 @@ class Rollout:
         forgets = self.round + 1 == update.forgetting_round()
         if self._has_to_await(self._left_out if forgets else ()):
             return
-        if self.round == update.last:
+        if self.round == update.last_round:
             self._finish()
         elif self._may_step(self.round + 1, "forth"):
             self._send_round(self.round + 1)
@@ -360,7 +360,7 @@ class Rollout:
         """Send a round to all switches."""
         self.round, self._last_progress = round, self.fabric.clock()
         rounds = self.programs.update.rounds
-        if round == self.programs.update.last:
+        if round == self.programs.update.last_round:
             without_rows = self._left_out - self.fabric.in_sync
             self._may_hold_last = frozenset(self.fabric.present) - without_rows
         self.fabric.tell(RoundStarted(self.target.identity, round + 1, rounds))

@@ -72,7 +72,7 @@ class RoundPrograms:
     def step(self, vertex: int, back: bool) -> list[bytes]:
         """The messages of a vertex's next round, or those that undo its last one."""
         slots = self.programs.slots(self.node[vertex], self.generation_before.get(vertex, 0))
-        in_direction = [slot.way_back() for slot in slots] if back else slots
+        in_direction = [slot.opposite_move() for slot in slots] if back else slots
         sent_round = self.done[vertex] if back else self.done[vertex] + 1
         return [block.tobytes() for block in messages(in_direction, sent_round)]
 

@@ -187,11 +187,11 @@ class LiveFabric:
         )
         switch = Switch(
             key,
-            datapath_id,
-            peer,
-            talk,
-            self,
-            certificate,
+            datapath_id=datapath_id,
+            peer=peer,
+            talk=talk,
+            owner=self,
+            certificate=certificate,
             connection=ConnectionFacts(self.listening_clock()),
         )
         self._switches[key] = switch

@@ -82,7 +82,7 @@ Replies = Mapping[Multipart, bytes | None]
 """The replies of a switch by the type of request; None where it has refused."""
 
 
-class _Owner(Protocol):
+class _SwitchOwner(Protocol):
     """What a switch needs of its fabric (`controller.switches.session.LiveFabric`)."""
 
     current: Current
@@ -157,7 +157,7 @@ class Switch:
     """The address that it connects from."""
     talk: Conversation
     """The requests and changes under way."""
-    owner: _Owner
+    owner: _SwitchOwner
     """The fabric."""
     certificate: frozenset[str] | None = None
     """The nodes that its certificate names; None without TLS."""

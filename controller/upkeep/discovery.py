@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.audit.resolve import Wired, likeliest
+from compilers.audit.resolve import ObservedCables, likeliest
 from compilers.audit.socket_numbers import SocketNumbers
 from compilers.audit.wiring_audit import WiringAudit, check
 from compilers.wiring.wiring import Wiring, links_by_port
@@ -67,7 +67,7 @@ class LinkEnds:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Sight:
+class LinkSightings:
     """The state of links by discovery. It knows nothing of a link that is in none of the arrays."""
 
     unseen: NDArray[np.bool_]
@@ -240,7 +240,7 @@ class Discovery:
             for direction in self.silence.next_readings()
         ]
 
-    def sight(self, down: NDArray[np.bool_], now: float) -> Sight:
+    def sight(self, down: NDArray[np.bool_], now: float) -> LinkSightings:
         """The state of links now.
 
         Args:
@@ -262,16 +262,16 @@ class Discovery:
         )
         misled = ((fresh & ~planned) | (elsewhere & ~(fresh & planned))).any(axis=1)
         silent, doubtful = self.silence.judge(seen, now)
-        return Sight(silent | (misled & exists), seen, doubtful & ~misled)
+        return LinkSightings(silent | (misled & exists), seen, doubtful & ~misled)
 
-    def wired(self, now: float) -> Wired:
+    def wired(self, now: float) -> ObservedCables:
         """The cables seen now, at most one at each port."""
         heard = np.flatnonzero(self._last_heard_at >= now - self.age)
         seen = Counter(zip(heard.tolist(), self._last_sender[heard].tolist(), strict=True))
         cables, contested = likeliest(seen, self._planned)
         settled = now - self._session_since > self.age
         reporters = frozenset(np.flatnonzero(settled).tolist())
-        return Wired(cables, reporters, contested, (), ())
+        return ObservedCables(cables, reporters, contested, (), ())
 
     def miswired(self, now: float) -> WiringAudit | None:
         """The as-wired check if a port receives from another end than planned; else None.

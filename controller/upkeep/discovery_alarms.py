@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.audit.cable_moves import Move
+from compilers.audit.cable_moves import CableMove
 from compilers.audit.socket_numbers import SocketNumbers
 from compilers.audit.wiring_audit import WiringAudit
 from compilers.wiring.wiring import Wiring
@@ -91,7 +91,7 @@ class DiscoveryAlarms:
             for move, sentence in zip(moves, miswires, strict=True)
         ]
 
-    def _plug_of(self, move: Move) -> tuple[str, ...]:
+    def _plug_of(self, move: CableMove) -> tuple[str, ...]:
         """What kind of move it is, and the node and port at both ends, as the event has them."""
         node, name = self._ports.node, self._ports.name
         return move.kind, node(move.a), name(move.a), node(move.b), name(move.b)

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from compilers.readers.openflow.rows import added_rows, entries, split_row
 from compilers.routing.exact_rows import with_rows
-from compilers.routing.intact_build import Intact
-from compilers.routing.link_repair import Repaired, distinct
+from compilers.routing.intact_build import IntactBuild
+from compilers.routing.link_repair import RepairedTables, distinct_pairs
 from compilers.tables.intermediate_form import no_route
 from compilers.targets.openflow.encoder import Encoder, FlowProgram
 from compilers.targets.openflow.flow_tables import RowKind, cookie
@@ -199,8 +199,8 @@ class HeldRouteReadings:
 
 
 def tables_as_held(
-    intact: Intact, tables: Repaired, differing: dict[int, DifferingRoutes]
-) -> Repaired:
+    intact: IntactBuild, tables: RepairedTables, differing: dict[int, DifferingRoutes]
+) -> RepairedTables:
     """The tables that switches hold.
 
     Args:
@@ -221,7 +221,9 @@ def tables_as_held(
         tables,
         tables=replace(tables.tables, routes=routes),
         fib=intact.fib_of(routes),
-        rows=distinct(np.concatenate((tables.rows, np.column_stack((switch, prefix))))),
+        changed_rows=distinct_pairs(
+            np.concatenate((tables.changed_rows, np.column_stack((switch, prefix))))
+        ),
     )
 
 

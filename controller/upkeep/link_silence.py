@@ -46,7 +46,7 @@ NEVER = -np.inf
 """The time of what has not happened."""
 
 
-class Judgement(NamedTuple):
+class LinkJudgement(NamedTuple):
     """The links that carry nothing, and those that may carry nothing."""
 
     out: NDArray[np.bool_]
@@ -165,7 +165,7 @@ class LinkSilence:
         self._equal_readings[direction] = readings + 1 if is_equal else 1
         self._packets[direction] = packets
 
-    def judge(self, seen: NDArray[np.bool_], now: float) -> Judgement:
+    def judge(self, seen: NDArray[np.bool_], now: float) -> LinkJudgement:
         """Judge all links.
 
         Args:
@@ -186,7 +186,7 @@ class LinkSilence:
         was_seen = (self._arrived_turn.reshape(-1, 2) > 0).all(axis=1)
         # Some switches pass no LLDP frames on. Their links, which were never seen, are not
         # doubtful.
-        return Judgement(out, any_silent & ~out & (sees_others | was_seen))
+        return LinkJudgement(out, any_silent & ~out & (sees_others | was_seen))
 
     def _out_despite_wave(
         self, suspect: NDArray[np.bool_], silent: NDArray[np.bool_], now: float

@@ -43,8 +43,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.intact_build import Intact
-from compilers.routing.link_repair import Repaired, repaired
+from compilers.routing.intact_build import IntactBuild
+from compilers.routing.link_repair import RepairedTables, repair_tables
 from compilers.tables.build import Build
 from compilers.targets.openflow.encoder import Encoder, FlowProgram
 from compilers.targets.openflow.protocol import PORT_STATS, Multipart
@@ -113,9 +113,9 @@ class _BuildUpkeep:
     """The build without failures."""
     programs: Encoder
     """The programs that switches hold."""
-    intact: Intact
+    intact: IntactBuild
     """The tables without failures, prepared for repairs."""
-    repair: Repaired
+    repair: RepairedTables
     """The tables that are in force."""
     links: Links
     """The state of each link."""
@@ -211,7 +211,7 @@ class Keeper(Upkeep):
         return {
             **upkeep.links.status(),
             "repaired_switches": len(upkeep.repair.switches),
-            "cut_off_pairs": upkeep.repair.cut_off,
+            "cut_off_pairs": upkeep.repair.cut_off_pairs,
             "repairs": self.repairs,
             "repair_seconds": self.repair_seconds,
             "repairing": (
@@ -228,7 +228,7 @@ class Keeper(Upkeep):
         failures = Failures.of(self._links_of(build, self._upkeep))
         if not self.duties.repair or not failures:
             return build
-        return replace(build, tables=failures.tables_around(Intact.of(build)).tables)
+        return replace(build, tables=failures.tables_around(IntactBuild.of(build)).tables)
 
     def _links_of(self, build: Build, before: _BuildUpkeep | None) -> Links:
         """The state of a build's links and switches, as far as it is known from another build.
@@ -322,7 +322,7 @@ class Keeper(Upkeep):
             self._require_paths_around(name, requested[name], upkeep, yield_to_others)
         upkeep.links.drain(requested)
         self._react(upkeep)
-        return {"asked": [*requested], "cut_off_pairs": upkeep.repair.cut_off}
+        return {"asked": [*requested], "cut_off_pairs": upkeep.repair.cut_off_pairs}
 
     def _require_paths_around(
         self,
@@ -354,8 +354,8 @@ class Keeper(Upkeep):
             yield_to_others()
         if self._upkeep_in_charge() is not upkeep or links.requested is not requested_before:
             raise InputError.of("no other change meanwhile", "one; ask again", key=name)
-        pairs_cut_off = repair.result().cut_off
-        if isolated or pairs_cut_off > upkeep.repair.cut_off:
+        pairs_cut_off = repair.result().cut_off_pairs
+        if isolated or pairs_cut_off > upkeep.repair.cut_off_pairs:
             given = f"{pairs_cut_off} lost"
             if isolated:
                 given = f"{self.fabric.names[min(isolated)]} without a link"
@@ -414,12 +414,12 @@ class Keeper(Upkeep):
         links = self._links_of(build, before)
         if before and links is not before.links and self._expects_switches:
             links.expect(self._now())
-        intact = Intact.of(build)
+        intact = IntactBuild.of(build)
         self._upkeep = upkeep = _BuildUpkeep(
             build=build,
             programs=programs.with_tables(build.tables, self.duties.discover),
             intact=intact,
-            repair=repaired(intact, np.zeros(build.wiring.far.shape, np.bool_)),
+            repair=repair_tables(intact, np.zeros(build.wiring.far.shape, np.bool_)),
             links=links,
             backoff=Backoff(self.fabric.clock),
             held_routes=HeldRouteReadings({*range(build.tables.switches)}),
@@ -660,7 +660,7 @@ class Keeper(Upkeep):
     def _compute(self, upkeep: _BuildUpkeep) -> None:
         """Begin to compute tables around the present failures; few rows are computed at once."""
         failures, change = Failures.of(upkeep.links), upkeep.change
-        rows = max(failures.affected_rows(upkeep.intact), len(upkeep.repair.rows))
+        rows = max(failures.affected_rows(upkeep.intact), len(upkeep.repair.changed_rows))
         work = partial(
             TableRepair.between,
             upkeep.repair,
@@ -792,7 +792,7 @@ def _loses_packets(upkeep: _BuildUpkeep, before: Failures) -> bool:
     if not ((before.dead & ~now.dead).any() or (before.drained & ~now.drained).any()):
         return False
     rejoined = before.isolated_switches(upkeep.intact) - now.isolated_switches(upkeep.intact)
-    return upkeep.repair.cut_off > 0 or bool(rejoined)
+    return upkeep.repair.cut_off_pairs > 0 or bool(rejoined)
 
 
 def _take_counters(silence: LinkSilence, direction: int, body: bytes | None) -> None:

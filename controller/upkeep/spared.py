@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.cut_off_pairs import joined_pairs
+from compilers.routing.cut_off_pairs import count_joined_pairs
 from compilers.topology.distance import components, table_of
 from controller.upkeep.discovery import LinkEnds
 
@@ -95,7 +95,7 @@ class AvoidedParts:
             out_of_transit: bool[S], the switches that pass no packets on.
         """
         dead = self.cables.at_both_ends(self.broken | unused)
-        return joined_pairs(self.far, self.hosts, self.hosts, dead, out_of_transit)
+        return count_joined_pairs(self.far, self.hosts, self.hosts, dead, out_of_transit)
 
     def _needed_switches(
         self, avoided: NDArray[np.bool_], excluded: NDArray[np.bool_]

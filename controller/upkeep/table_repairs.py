@@ -16,8 +16,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.routing.intact_build import Intact
-from compilers.routing.link_repair import Repaired, avoided_links, repaired
+from compilers.routing.intact_build import IntactBuild
+from compilers.routing.link_repair import RepairedTables, avoided_links, repair_tables
 from compilers.tables.build import Build
 from compilers.targets.openflow.encoder import Encoder
 from compilers.update.repair_messages import Round, repair_messages
@@ -48,7 +48,7 @@ class Failures:
         """Whether there are any."""
         return bool(self.dead.any() or self.drained.any())
 
-    def affected_rows(self, intact: Intact) -> int:
+    def affected_rows(self, intact: IntactBuild) -> int:
         """About how many rows lead over these links and through these switches.
 
         A switch has a row for each of the S destinations, spread over its K links.
@@ -58,7 +58,7 @@ class Failures:
         switches, links = far.shape
         return int(avoided * switches // links)
 
-    def isolated_switches(self, intact: Intact) -> set[int]:
+    def isolated_switches(self, intact: IntactBuild) -> set[int]:
         """The switches all of whose links are avoided.
 
         A drained switch without hosts does not count: it needs no link.
@@ -68,15 +68,15 @@ class Failures:
         needs_link = linked.any(axis=1) & (intact.endpoints | ~self.drained)
         return {*np.flatnonzero(needs_link & ~live.any(axis=1)).tolist()}
 
-    def tables_around(self, intact: Intact) -> Repaired:
+    def tables_around(self, intact: IntactBuild) -> RepairedTables:
         """The tables that lead around these failures."""
-        return repaired(intact, self.dead, self.drained)
+        return repair_tables(intact, self.dead, self.drained)
 
 
 class TableRepair(NamedTuple):
     """A change of tables, from those that lead around earlier failures to those of now."""
 
-    tables: Repaired
+    tables: RepairedTables
     """The tables that lead around the failures."""
     rounds: list[Round]
     """The messages, for switches that hold `programs` with the numbers of `generations`."""
@@ -90,9 +90,9 @@ class TableRepair(NamedTuple):
     @classmethod
     def between(
         cls,
-        before: Repaired,
+        before: RepairedTables,
         failures: Failures,
-        intact: Intact,
+        intact: IntactBuild,
         programs: Encoder,
         generations: NDArray[np.int64],
     ) -> TableRepair:
@@ -108,7 +108,7 @@ class TableRepair(NamedTuple):
         began = perf_counter()
         tables = failures.tables_around(intact)
         make_event = _event_maker(failures, tables, perf_counter() - began)
-        change = RepairRounds.between(before, tables)
+        change = RepairRounds.of_repairs(before, tables)
         rounds = repair_messages(programs, tables.tables, change, generations)
         return cls(tables, rounds, programs, generations, make_event)
 
@@ -120,14 +120,14 @@ class DetouredBuilds(NamedTuple):
     """The build that the move left, with repaired tables."""
     new: Build
     """The build that the move leads to, with repaired tables."""
-    repair: Repaired
+    repair: RepairedTables
     """The repaired tables of the old build."""
     make_event: EventMaker
     """Makes the event of the repair."""
 
     @classmethod
     def of(
-        cls, failures: Failures, intact: Intact, old: Build, new_failures: Failures, new: Build
+        cls, failures: Failures, intact: IntactBuild, old: Build, new_failures: Failures, new: Build
     ) -> DetouredBuilds:
         """Compute the detour of a move.
 
@@ -140,7 +140,7 @@ class DetouredBuilds(NamedTuple):
         """
         began = perf_counter()
         repair = failures.tables_around(intact)
-        new_repair = new_failures.tables_around(Intact.of(new)) if new_failures else None
+        new_repair = new_failures.tables_around(IntactBuild.of(new)) if new_failures else None
         return cls(
             replace(old, tables=repair.tables),
             replace(new, tables=new_repair.tables) if new_repair else new,
@@ -149,7 +149,7 @@ class DetouredBuilds(NamedTuple):
         )
 
 
-def _event_maker(failures: Failures, tables: Repaired, computed: float) -> EventMaker:
+def _event_maker(failures: Failures, tables: RepairedTables, computed: float) -> EventMaker:
     """The function that makes the event of a repair.
 
     Args:
@@ -161,9 +161,9 @@ def _event_maker(failures: Failures, tables: Repaired, computed: float) -> Event
         TablesRepaired,
         dead_links=int(np.count_nonzero(failures.dead)) // 2,
         drained_switches=int(np.count_nonzero(failures.drained)),
-        rows=len(tables.rows),
-        classes=len(tables.classes),
+        rows=len(tables.changed_rows),
+        classes=len(tables.changed_classes),
         switches=len(tables.switches),
-        cut_off_pairs=tables.cut_off,
+        cut_off_pairs=tables.cut_off_pairs,
         computed=computed,
     )

@@ -9,11 +9,11 @@ import re
 from collections.abc import Iterator
 
 from compilers.readers.devices.neighbour_facts import (
-    End,
+    NamedEnd,
     NeighbourForm,
+    NeighbourSighting,
+    NeighbourTable,
     OtherOutput,
-    Seen,
-    Source,
     nonempty,
 )
 
@@ -35,12 +35,12 @@ NOT_READ = (
 """Other outputs of `ibnetdiscover`, which are refused by name."""
 
 
-def fits(source: Source) -> bool:
+def fits(source: NeighbourTable) -> bool:
     """Whether a text looks like the output of `ibnetdiscover`."""
     return any(IBNET_NODE.match(line) for line in source.text.splitlines())
 
 
-def read(source: Source) -> Iterator[Seen]:
+def read(source: NeighbourTable) -> Iterator[NeighbourSighting]:
     """Yield a fact for each port with a cable.
 
     A node is known by its GUID, or by the first word of its description. With option -g, ports of a
@@ -52,8 +52,8 @@ def read(source: Source) -> Iterator[Seen]:
         if node := IBNET_NODE.match(line):
             node_names = _names(node[1], node[2])
         elif node_names and (link := LINK.match(line)):
-            far = End(_names(link[2], link[4]), (f"#{int(link[3])}",))
-            yield Seen(End(node_names, (f"#{int(link[1])}",)), far)
+            far = NamedEnd(_names(link[2], link[4]), (f"#{int(link[3])}",))
+            yield NeighbourSighting(NamedEnd(node_names, (f"#{int(link[1])}",)), far)
         elif node_names and line.startswith("["):
             given = f"a port as {line.strip()!r}"
             raise source.wrong(OUTPUT_NAME, given, "run it without options, or with -g", number)

@@ -173,7 +173,7 @@ class _LayerSearch:
         paths.entry[s] = np.where(has_path, x, NO_SWITCH)
         for k in range(count):
             has_none = ~has_path[:, k] & (minimal_layer != k)
-            self._detour(d, k, s[has_none], x0[has_none], lane[has_none], paths)
+            self._detour(d, k=k, s=s[has_none], x0=x0[has_none], lane=lane[has_none], paths=paths)
 
     def _detour(
         self, d: int, k: int, s: Numbers, x0: Numbers, lane: NDArray[np.intp], paths: _LayerPaths

@@ -105,7 +105,14 @@ class _TreeSearch:
         have_shape = path_shapes(minimal.path)
         for keeps_shape, layer in product((True, False), range(LAYERS)):
             for length in range(2, MOST_LINKS + 1):
-                self._extend(d, path[layer], length, minimal.path, have_shape, keeps_shape)
+                self._extend(
+                    d,
+                    path=path[layer],
+                    length=length,
+                    minimal_path=minimal.path,
+                    have_shape=have_shape,
+                    keeps_shape=keeps_shape,
+                )
         self.paths[:, d] = np.moveaxis(path, 0, 1)
         self.have_shape[:, :, d] = path_shapes(path).all(axis=1)
         link = path_links(path, len(minimal.layer))

@@ -95,11 +95,11 @@ class PriorityPlan:
             InputError: a deadlock can occur, there are more channels than priorities, or the node
                 types do not say what is needed.
         """
-        from compilers.proof.lossless.channels import channels, rising_links
+        from compilers.proof.lossless.channels import find_channels, rising_links
 
         usable = _usable_priorities(build)
-        proof = channels(build, scheme)
-        if not proof.free or proof.count > len(usable):
+        proof = find_channels(build, scheme)
+        if not proof.is_deadlock_free or proof.count > len(usable):
             raise _too_many_error(build, scheme, proof.count, len(usable))
         return cls(build, scheme, usable[: proof.count], rising_links(build))
 

@@ -31,7 +31,7 @@ class WholeRuns:
     sustained in each run."""
     settings: Mapping[str, Any]
     """Fields of `SimulationSettings`."""
-    refined: bool = False
+    refines_loads: bool = False
     """Whether loads are left out far above saturation, and added near it."""
     may_lack_points: bool = False
     """Whether the cache may lack some points of this curve. The curve is then drawn without them.
@@ -46,7 +46,7 @@ class WholeRuns:
         added_loads = (
             f", up to the second that is not sustained, and {LEAST_BISECTIONS} or more near"
             " saturation"
-            if self.refined
+            if self.refines_loads
             else ""
         )
         seeds = f"each of the seeds 0 to {self.seeds - 1}" if self.seeds > 1 else "seed 0"
@@ -57,7 +57,7 @@ BY_PACKETS = WholeRuns(
     loads=(0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95),
     seeds=5,
     settings={"drain": 2_000},
-    refined=True,
+    refines_loads=True,
 )
 """Runs of packets that move as one. At sustained loads all measured packets arrive within 800
 cycles, so 2,000 cycles of `drain` are enough to tell a load that is not sustained."""

@@ -46,7 +46,7 @@ NOT_EXPLAINED = "not explained"
 class PaperClaim:
     """A value or an order that a paper states, compared with ours."""
 
-    says: str
+    statement: str
     """The statement of the paper, shortened."""
     printed: float | None
     """The right side of `relation`: the value that the paper prints. A claim on the order of two
@@ -65,7 +65,7 @@ class PaperClaim:
     limit, how far from it a large network may be."""
     interpretation: str = ""
     """How the paper's words are read, where they can be read in more than one way."""
-    taken: bool = False
+    is_input: bool = False
     """Whether the paper's value went into the computed one, so that the claim shows nothing."""
     mistake: str = ""
     """The counter-example to the printed value, where that is wrong."""
@@ -96,7 +96,7 @@ class PaperClaim:
             reason: as in `PaperClaim`.
         """
         return cls(
-            says=says,
+            statement=says,
             printed=second,
             computed=first,
             relation=relation,
@@ -106,16 +106,16 @@ class PaperClaim:
 
     def __post_init__(self) -> None:
         if self.reading_error and self.relation != "=":
-            raise ValueError(f"a statement of order has no reading error: {self.says}")
+            raise ValueError(f"a statement of order has no reading error: {self.statement}")
         if self.rounding and self.relation in (">", "<"):
-            raise ValueError(f"a strict order is not rounded: {self.says}")
+            raise ValueError(f"a strict order is not rounded: {self.statement}")
 
     @property
     def verdict(self) -> str:
         """One of `VERDICTS`."""
         if self.computed is None:
             return NOT_COMPUTED
-        if self.taken:
+        if self.is_input:
             return TAKEN
         if self._relation_holds(self.rounding):
             return "reading" if self.interpretation else "equal"
@@ -162,7 +162,7 @@ class PaperClaim:
     def row(self) -> dict[str, Any]:
         """The claim for JSON."""
         return {
-            "says": self.says,
+            "says": self.statement,
             "relation": self.relation,
             "printed": self.printed,
             "computed": self.computed,
@@ -184,9 +184,9 @@ def as_not_computed(claim: PaperClaim, why: str) -> PaperClaim:
     return replace(claim, computed=None, reason=f"{first:.3g} against {second:.3g}. {why}")
 
 
-def holds_or_not(says: str, holds: bool) -> PaperClaim:
+def truth_claim(says: str, holds: bool) -> PaperClaim:
     """The claim of a statement that is not about a number: the value is 1 if it holds, else 0."""
-    return PaperClaim(says=says, printed=1, computed=float(holds))
+    return PaperClaim(statement=says, printed=1, computed=float(holds))
 
 
 def or_nan(value: float | None) -> float:
@@ -210,7 +210,7 @@ class Evidence:
     """The drawings of graphs."""
     setup: tuple[str, ...] = ()
     """What was simulated, in lines of text."""
-    quick: bool = False
+    is_quick: bool = False
     """Whether sizes are smaller than the paper's."""
 
     def __repr__(self) -> str:
@@ -232,7 +232,7 @@ class Evidence:
     @property
     def reasons(self) -> tuple[str, ...]:
         """What a reader has to know beside the verdict, each reason once."""
-        if self.quick:
+        if self.is_quick:
             count_holding = sum(claim.verdict in HOLDS for claim in self.claims)
             return (
                 f"of smaller sizes, where {count_holding} of {len(self.claims)} statements hold",
@@ -251,7 +251,7 @@ class Evidence:
         # Dicts as ordered sets: a reason that several claims have is printed once.
         reasons = dict.fromkeys(claim.why for claim in decisive if claim.why)
         if self.verdict in ("differs", "contradicts"):
-            statements = "; ".join(claim.says for claim in decisive)
+            statements = "; ".join(claim.statement for claim in decisive)
             # Reasons of several statements may share sentences.
             sentences = dict.fromkeys(
                 sentence for reason in reasons for sentence in _SENTENCE_END.split(reason)
@@ -261,7 +261,7 @@ class Evidence:
 
     def counts(self) -> Counter[str]:
         """How many claims have each verdict."""
-        if self.quick:
+        if self.is_quick:
             return Counter({NOT_COMPUTED: len(self.claims)})
         return Counter(claim.verdict for claim in self.claims)
 

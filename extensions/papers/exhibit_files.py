@@ -74,7 +74,9 @@ def files(exhibit: Exhibit, evidence: Evidence, quick: bool) -> Iterator[tuple[s
     data = {"table": table, "curves": curves, "graphs": graphs}
     yield f"{exhibit.id}.json", json.dumps(data, indent=1, ensure_ascii=False) + "\n"
     yield from pictures(exhibit, evidence)
-    quick_verdict = {"verdict": NOT_COMPUTED, "why": "of smaller sizes"} if evidence.quick else {}
+    quick_verdict = (
+        {"verdict": NOT_COMPUTED, "why": "of smaller sizes"} if evidence.is_quick else {}
+    )
     claims = [{**claim.row(), **quick_verdict} for claim in evidence.claims]
     sizes = {"quick": quick, "setup": evidence.setup}
     verdict = {**exhibit.row(evidence), **sizes, "code": source_digest(), "claims": claims}
@@ -139,11 +141,11 @@ def _claim_table(evidence: Evidence) -> Iterator[str]:
     heads = ("the paper says", "", PRINTED_HEAD, "ours", "")
     rows = [
         (
-            claim.says,
+            claim.statement,
             claim.relation,
             claim.printed,
             claim.computed,
-            "" if evidence.quick else f"*{claim.verdict}*{': ' if claim.why else ''}{claim.why}",
+            "" if evidence.is_quick else f"*{claim.verdict}*{': ' if claim.why else ''}{claim.why}",
         )
         for claim in evidence.claims
     ]
@@ -174,14 +176,14 @@ def _mistake_table(reproduced: Reproduced, papers: dict[str, str]) -> Iterator[s
     for exhibit, evidence in reproduced:
         refuted: dict[str, list[PaperClaim]] = {}
         for claim in evidence.claims:
-            if claim.verdict == "corrected" and not evidence.quick:
+            if claim.verdict == "corrected" and not evidence.is_quick:
                 refuted.setdefault(claim.mistake, []).append(claim)
         for mistake, claims in refuted.items():
             first = claims[0]
             how_many_more = f", and {len(claims) - 1} more" if len(claims) > 1 else ""
             paper = papers[exhibit.paper].partition(":")[0]
             link = f"[{paper}, {exhibit.kind} {exhibit.number}](#{exhibit.id})"
-            says, relation = f"{first.says}{how_many_more}", first.relation
+            says, relation = f"{first.statement}{how_many_more}", first.relation
             rows.append((link, says, relation, first.printed, first.computed, mistake))
     heads = ("where", "statement", "", PRINTED_HEAD, "ours", "counter-example")
     yield from _table(heads, rows)
@@ -194,12 +196,12 @@ def _disagreements(evidence: Evidence) -> Iterator[str]:
     """
     by_reason: dict[tuple[str, str], list[PaperClaim]] = {}
     for claim in evidence.claims:
-        if claim.verdict not in ("equal", "agrees") and not evidence.quick:
+        if claim.verdict not in ("equal", "agrees") and not evidence.is_quick:
             by_reason.setdefault((claim.verdict, claim.why), []).append(claim)
     for (verdict, why), claims in by_reason.items():
         first = claims[0]
         how_many_more = f" (and {len(claims) - 1} more)" if len(claims) > 1 else ""
-        yield f"\n- *{verdict}*: {first.says}{how_many_more}: {_values(first)}. {why}\n"
+        yield f"\n- *{verdict}*: {first.statement}{how_many_more}: {_values(first)}. {why}\n"
 
 
 def _values(claim: PaperClaim) -> str:

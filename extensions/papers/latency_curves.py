@@ -63,7 +63,7 @@ def simulated_curve(
         return simulate(*task)
     measure = partial(_mean_of_runs, fabric, pattern, runs)
     points = _points_at(runs, measure)
-    return LatencyCurve(_refined(points, measure) if runs.refined else tuple(points))
+    return LatencyCurve(_refined(points, measure) if runs.refines_loads else tuple(points))
 
 
 def _mean_of_runs(
@@ -84,7 +84,7 @@ def _points_at(runs: WholeRuns, measure: Callable[[float], LoadPoint | None]) ->
         if point := measure(load):
             points.append(point)
         overloads = sum(not point.sustained for point in points)
-        if runs.refined and overloads == MOST_OVERLOADS:
+        if runs.refines_loads and overloads == MOST_OVERLOADS:
             break
     return points
 

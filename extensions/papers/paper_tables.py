@@ -195,7 +195,7 @@ class _NetworkRemarks(NamedTuple):
             parameters=_remark_on_largest(ours) if entry.get("largest") else "",
         )
 
-    def on(self, quantity: str) -> list[str]:
+    def on_quantity(self, quantity: str) -> list[str]:
         """The remarks that are readings of a quantity."""
         remarks = [
             self.cables if quantity in FROM_CABLES else "",
@@ -248,7 +248,7 @@ def _cell_of_design(
         computed=value,
         printed=printed,
         differs=value is not None and abs(value - float(printed)) > rounding,
-        interpretation=" ".join([*readings, *remarks.on(quantity)]),
+        interpretation=" ".join([*readings, *remarks.on_quantity(quantity)]),
         reason=" ".join(reasons),
         is_input=(bool(remarks.cables) and quantity == TAKEN_QUANTITY)
         or is_radix_put_in
@@ -347,12 +347,12 @@ def _claim(table: PaperTable, cell: Cell) -> PaperClaim:
     text = cell.printed.rpartition("= ")[2].replace(",", "")
     reasons = (cell.reason, cell.interpretation)
     return PaperClaim(
-        says=f"{cell.network}: {cell.quantity}",
+        statement=f"{cell.network}: {cell.quantity}",
         printed=float(text),
         computed=cell.computed,
         rounding=rounding_of(text),
         interpretation=cell.interpretation,
-        taken=cell.is_input,
+        is_input=cell.is_input,
         mistake=_corrections_of_cell(table, cell),
         reason=" ".join(filter(None, reasons)) if cell.reason else "",
     )

@@ -146,7 +146,7 @@ def _check_points(file: Path, points: int, seed: int, as_json: bool) -> None:
     from extensions.papers.latency_curves import simulated_point
     from extensions.papers.motif_times import simulated_time
     from extensions.papers.paper_fabric import PaperFabric
-    from extensions.papers.result_cache import PointKey, TimeKey, checked
+    from extensions.papers.result_cache import PointKey, TimeKey, recompute_sample
     from extensions.simulation.collective_completion import CompletionTime
     from extensions.simulation.load_point import LoadPoint
 
@@ -156,14 +156,14 @@ def _check_points(file: Path, points: int, seed: int, as_json: bool) -> None:
 
     rows = list[dict[str, Any]]()
     with progress("simulating again") as bar:
-        for point in checked(file, points, seed, simulate):
+        for point in recompute_sample(file, points, seed, simulate):
             fabric, key_fields = PaperFabric.of_text(point.key.fabric), point.key._asdict()
             rows.append({
                 "agrees": point.agrees,
                 "fabric": f"{fabric.title()}, {fabric.routes}",
                 **{name: value for name, value in key_fields.items() if name not in HIDDEN_FIELDS},
-                "kept": _four_digits(point.cached),
-                "now": _four_digits(point.recomputed),
+                "kept": _four_digits(point.cached_value),
+                "now": _four_digits(point.recomputed_value),
                 "within": _four_digits(point.tolerance),
                 "code": "the same" if point.same_code else "other",
             })  # fmt: skip

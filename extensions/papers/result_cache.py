@@ -3,8 +3,8 @@
 A line of `points.csv` is a simulated point: the result of one load with one seed (`PointKey`). A
 line of `times.csv` is the time of a collective with one seed (`TimeKey`). Each line has the digest
 of the code that computed it. Within `caching_in`, `cached_result` reads a result from the folder,
-or computes and adds it. Within `only_from`, results are only read. `checked` computes some again,
-to see whether they hold.
+or computes and adds it. Within `only_from`, results are only read. `recompute_sample` computes some
+again, to see whether they hold.
 """
 
 from __future__ import annotations
@@ -295,14 +295,14 @@ class CheckedResult:
 
     key: PointKey | TimeKey
     """What was simulated."""
-    cached: float | None
+    cached_value: float | None
     """The cached accepted load, or cycles of a time; None: the collective did not end.
 
     By other code it is the mean of the cached runs of the same load."""
-    recomputed: float | None
+    recomputed_value: float | None
     """The accepted load or cycles of the new run; None: the collective did not end."""
     tolerance: float | None
-    """How far `recomputed` may be from `cached`; None: that is not known"
+    """How far `recomputed_value` may be from `cached_value`; None: that is not known"
     " (`_expected_of_other_code`)."""
     same_code: bool
     """Whether the code is that of the cached result."""
@@ -312,12 +312,12 @@ class CheckedResult:
         """Whether the cached result still holds; None: undecided."""
         if self.tolerance is None:
             return None
-        if self.cached is None or self.recomputed is None:
-            return self.cached is self.recomputed
-        return abs(self.recomputed - self.cached) <= self.tolerance + 1e-9
+        if self.cached_value is None or self.recomputed_value is None:
+            return self.cached_value is self.recomputed_value
+        return abs(self.recomputed_value - self.cached_value) <= self.tolerance + 1e-9
 
 
-def checked(
+def recompute_sample(
     file: Path,
     sample: int,
     seed: int,

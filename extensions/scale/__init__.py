@@ -84,9 +84,9 @@ class ConstructedStar:
         self, tables: Tables, topology: Topology, wiring: Wiring, forwarding: Forwarding
     ) -> Tables:
         """Tables with alternates and repairs."""
-        from extensions.scale.star_choices import with_choices
+        from extensions.scale.star_choices import tables_with_choices
 
-        return with_choices(tables, topology, wiring, forwarding)
+        return tables_with_choices(tables, topology, wiring, forwarding)
 
     def alternates(self, topology: Topology, most_links: int) -> NDArray[np.uint8]:
         """The alternates of each class as sets of links, uint8[S, 3K, ⌈K/8⌉]."""

@@ -20,9 +20,9 @@ NO_LINK = -1
 class FirstAlternatives:
     """Of the links that each class lists, the first two other than its minimal link."""
 
-    first: NDArray[Any]
+    first_link: NDArray[Any]
     """int[S, C], the first one; NO_LINK: there is none."""
-    second: NDArray[Any]
+    second_link: NDArray[Any]
     """int[S, C], the second one; NO_LINK: there is none."""
 
 
@@ -34,7 +34,7 @@ def first_alternatives(links: NDArray[Any], minimal: NDArray[Any]) -> FirstAlter
         minimal: int[S, C], the minimal link of each class.
 
     >>> some = first_alternatives(np.array([[[2, 5, 5, 7]]]), np.array([[2]]))
-    >>> some.first.tolist(), some.second.tolist()
+    >>> some.first_link.tolist(), some.second_link.tolist()
     ([[5]], [[7]])
     """
     first = np.full(minimal.shape, NO_LINK, links.dtype)

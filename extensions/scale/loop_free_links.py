@@ -132,12 +132,12 @@ class _CabledPaths:
         next_member = np.full((2, k, k), NO_MEMBER)
         comes_back = np.zeros((2, k, k, k), np.bool_)
         turns_to = np.zeros((2, k, neighbours), np.bool_)
-        for kind in cables.inner:
+        for kind in cables.inner_members:
             next_of_kind = cables.member_at(kind, program.step[kind])
             next_member[kind] = next_of_kind
             # Pairs of members, two links apart: `start` sends packets for `end` over a member m.
             stays_inside = next_of_kind != NO_MEMBER
-            two_links = ~cables.joined(kind) & stays_inside & ~np.eye(k, dtype=np.bool_)
+            two_links = ~cables.joined_members(kind) & stays_inside & ~np.eye(k, dtype=np.bool_)
             start, end = np.nonzero(two_links)
             # They come back from each r whose own next member towards `end` is `start`:
             # bool[pairs, k], by pair and r.
@@ -161,7 +161,7 @@ class _CabledPaths:
         comes_back = self.comes_back[
             group.kind, group.members, inner_members[:, :, None], inner_members[:, None]
         ]
-        serves = group.no_links()
+        serves = group.empty_sets()
         serves[:, BEYOND, outer] = True
         serves[:, BEYOND, inner, outer.T] = True
         serves[:, BEYOND, inner, inner.T] = ~comes_back
@@ -172,8 +172,8 @@ class _CabledPaths:
         """The links whose paths do not meet v, bool[k, 3, K, K], as if there were no apexes."""
         outer, inner = group.outer_links[:, None], group.inner_links[:, None]
         inner_members = self._inner_members(group)
-        joined = self.classes.cables.joined(group.kind)
-        serves = group.no_links()
+        joined = self.classes.cables.joined_members(group.kind)
+        serves = group.empty_sets()
         serves[:, BEYOND, :, group.outer_links] = True
         serves[:, BESIDE, outer, inner.T] = True
         serves[:, BESIDE, inner, inner.T] = ~joined[
@@ -183,7 +183,7 @@ class _CabledPaths:
 
     def _inner_members(self, group: SupernodeGroup) -> Members:
         """The member at the far end of each inner link, by the cables, int[k, L]."""
-        return self.classes.cables.inner[group.kind][:, : len(group.inner_links)]
+        return self.classes.cables.inner_members[group.kind][:, : len(group.inner_links)]
 
     def enter_apexes(self, group: SupernodeGroup, loop_free: Sets, node_protecting: Sets) -> None:
         """Correct the sets of a group, uint8[g, k, 3, K, B], for the links to apexes.
@@ -214,5 +214,5 @@ class _CabledPaths:
         x = group.supernodes[supernodes]
         apex_lines = program.around[program.around[x, place]]
         place_of_x = np.count_nonzero(apex_lines < x[:, None], axis=1)
-        stays_off: Bits = ~self.turns_to[group.arc[place], :, place_of_x]
+        stays_off: Bits = ~self.turns_to[group.direction[place], :, place_of_x]
         return stays_off

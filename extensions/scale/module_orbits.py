@@ -65,13 +65,13 @@ LISTED_LINKS = 2
 class _RepairOrders:
     """The first links by which S switches with K links repair, by the link that fails."""
 
-    behind: Links
+    farther_order: Links
     """intp[S, K, 2], for destinations behind the neighbour; -1: there is none."""
-    direct: Links
+    neighbour_order: Links
     """intp[S, K, 2], for the neighbour itself."""
-    bounce: Links
+    bounce_order: Links
     """intp[S, K, 2], for packets that came in by the link that they are to leave by."""
-    apex: NDArray[np.int16]
+    apex_link: NDArray[np.int16]
     """int16[S, K], the apex of each link, as in `compilers.topology.triangles`."""
     module: NDArray[np.int32]
     """int32[S, K], the module that each link is on."""
@@ -79,31 +79,31 @@ class _RepairOrders:
     @classmethod
     def of(cls, build: Build, apex: NDArray[np.int16], module: NDArray[np.int32]) -> _RepairOrders:
         """The orders of a build whose classes are numbered by link (`_are_classes_by_link`)."""
-        classes, use = build.tables.classes, PortUse.of(build.wiring)
+        classes, port_use = build.tables.classes, PortUse.of(build.wiring)
         switches, most_links = build.wiring.far.shape
 
         def links_of(ports: NDArray[Any]) -> Links:
             """The links behind the listed ports, intp[S, C, 2], from ports [S, C, n]."""
             shape = switches, ports.shape[1], LISTED_LINKS
-            flat = use.links(ports[..., :LISTED_LINKS].reshape(switches, -1))
+            flat = port_use.links(ports[..., :LISTED_LINKS].reshape(switches, -1))
             return flat.astype(np.intp).reshape(shape)
 
         protection = links_of(classes.protection)
         return cls(
-            behind=protection[:, :most_links],
-            direct=protection[:, most_links:],
-            bounce=links_of(classes.bounce)[:, :most_links],
-            apex=apex,
+            farther_order=protection[:, :most_links],
+            neighbour_order=protection[:, most_links:],
+            bounce_order=links_of(classes.bounce)[:, :most_links],
+            apex_link=apex,
             module=module,
         )
 
     def are_usable(self, is_cabled: Bits) -> bool:
         """Whether the orders of all cabled links, bool[S, K], list links as the theorem asks."""
-        apex = self.apex.astype(np.intp)[..., None]
-        usable = _list_other_links(self.behind) & _list_other_links(self.direct)
-        usable &= _list_other_links(self.bounce)
-        usable &= (self.behind != apex).all(axis=2) & (self.bounce != apex).all(axis=2)
-        usable &= self._leave_module(self.behind) & self._leave_module(self.direct)
+        apex = self.apex_link.astype(np.intp)[..., None]
+        usable = _list_other_links(self.farther_order) & _list_other_links(self.neighbour_order)
+        usable &= _list_other_links(self.bounce_order)
+        usable &= (self.farther_order != apex).all(axis=2) & (self.bounce_order != apex).all(axis=2)
+        usable &= self._leave_module(self.farther_order) & self._leave_module(self.neighbour_order)
         return bool(usable[is_cabled].all())
 
     def _leave_module(self, order: Links) -> Bits:
@@ -174,7 +174,7 @@ class _LastHops:
     down. v repairs by the i-th link of its order. There are n links u-v.
     """
 
-    u: Links
+    destination: Links
     """intp[n, 1], the destination of each link's packets."""
     link: Links
     """intp[n, 1], the link of u that is down."""
@@ -196,7 +196,7 @@ class _Position:
     """intp[…], the link of the switch by which they came in."""
 
     @classmethod
-    def over(cls, build: Build, switch: Links, link: Links) -> _Position:
+    def after_link(cls, build: Build, switch: Links, link: Links) -> _Position:
         """Where packets come to over a link of a switch."""
         wiring = build.wiring
         far = np.maximum(wiring.far[switch, link], 0).astype(np.intp)
@@ -221,25 +221,27 @@ def _last_hops(build: Build, orders: _RepairOrders) -> _LastHops:
     far = build.wiring.far
     switch, number = np.nonzero(far >= 0)
     u, link = switch[:, None], number[:, None]
-    v = _Position.over(build, u, link)
+    v = _Position.after_link(build, u, link)
     # [n, 2] from here on: v has one r for each place of its order.
-    repair_link = orders.direct[v.switch[:, 0], v.ingress[:, 0]]
-    r = _Position.over(build, v.switch, repair_link)
-    r_is_last = orders.apex[v.switch, v.ingress] == repair_link
-    w = _Position.over(build, r.switch, orders.bounce[r.switch, r.ingress, 0])
+    repair_link = orders.neighbour_order[v.switch[:, 0], v.ingress[:, 0]]
+    r = _Position.after_link(build, v.switch, repair_link)
+    r_is_last = orders.apex_link[v.switch, v.ingress] == repair_link
+    w = _Position.after_link(build, r.switch, orders.bounce_order[r.switch, r.ingress, 0])
     # Of K links, class k leads behind link k, and class K + k to the neighbour itself.
     most_links = far.shape[1]
     w_class = _class_for(build, w.switch, u)
     w_is_last = w_class >= most_links
-    x = _Position.over(build, w.switch, w_class % most_links)
+    x = _Position.after_link(build, w.switch, w_class % most_links)
     last = x.unless(w_is_last, w).unless(r_is_last, r)
     link_to_u = _class_for(build, last.switch, u) % most_links
     return _LastHops(
-        u=u,
+        destination=u,
         link=link,
-        last_link=_Position.over(build, last.switch, link_to_u).ingress,
+        last_link=_Position.after_link(build, last.switch, link_to_u).ingress,
         # The first repair link is passed over if the packet came in by it.
-        next_place=(orders.direct[last.switch, link_to_u, 0] == last.ingress).astype(np.intp),
+        next_place=(orders.neighbour_order[last.switch, link_to_u, 0] == last.ingress).astype(
+            np.intp
+        ),
         steps=np.where(r_is_last, 1, np.where(w_is_last, 2, 3)),
     )
 
@@ -260,9 +262,12 @@ def _longest_orbit(build: Build, orders: _RepairOrders) -> int | None:
     # States are numbered by switch, link and place in the order. There is one more state, for
     # packets that arrive.
     arrived = switches * most_links * LISTED_LINKS
-    state = (hops.u * most_links + hops.link) * LISTED_LINKS + np.arange(LISTED_LINKS)
-    stays = orders.module[hops.u, hops.last_link] == orders.module[hops.u, hops.link]
-    next_state = (hops.u * most_links + hops.last_link) * LISTED_LINKS + hops.next_place
+    state = (hops.destination * most_links + hops.link) * LISTED_LINKS + np.arange(LISTED_LINKS)
+    stays = (
+        orders.module[hops.destination, hops.last_link]
+        == orders.module[hops.destination, hops.link]
+    )
+    next_state = (hops.destination * most_links + hops.last_link) * LISTED_LINKS + hops.next_place
     # int[states + 1], the state that each leads to, and the links until then. `arrived`, and
     # states that no link has, lead to `arrived`.
     following = np.full(arrived + 1, arrived)

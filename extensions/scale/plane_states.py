@@ -98,7 +98,7 @@ def plane_states(
     """The proof of a whole PolarFly; None if a condition does not hold, which proves nothing.
 
     Args:
-        build: with sound cables and prefixes (`build_soundness.walkable`).
+        build: with sound cables and prefixes (`build_soundness.unwalkable_values`).
         hop_counts: the result of `plane_lines`, which proved minimal paths for all pairs.
         kinds: the kinds of failures: `link`, `node` or both.
     """
@@ -137,9 +137,9 @@ def _are_numbered_by_link(classes: TwoLinkClasses) -> bool:
     most_links = classes.apex_link.shape[1]
     switch, link = np.nonzero(classes.build.wiring.far >= 0)
     return (
-        np.array_equal(classes.link[switch, link], link)
-        and np.array_equal(classes.link[switch, most_links + link], link)
-        and np.array_equal(classes.direct[switch, link], most_links + link)
+        np.array_equal(classes.minimal_link[switch, link], link)
+        and np.array_equal(classes.minimal_link[switch, most_links + link], link)
+        and np.array_equal(classes.direct_class[switch, link], most_links + link)
     )
 
 
@@ -224,7 +224,7 @@ def _direct_stretch(
         in_triangle = apex[switch, direct_link] == cases.link_taken
         # 4: u gets a packet whose minimal path leads back over the link from u to s, `link_to_s`.
         # The class of that path has the number of this link.
-        u, link_to_s = far[switch, cases.link_taken], classes.back[switch, cases.link_taken]
+        u, link_to_s = far[switch, cases.link_taken], classes.far_link[switch, cases.link_taken]
         link_to_x = states.bounce_link[u, link_to_s]
         x_is_s, x_is_apex = link_to_x == link_to_s, link_to_x == apex[u, link_to_s]
         returns = (link_to_x < 0) | x_is_s | x_is_apex

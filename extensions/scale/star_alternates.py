@@ -37,7 +37,7 @@ def alternate_sets(program: StarProgram, most_links: int) -> Sets:
     k, switches = program.members, len(program.around) * program.members
     alternates = np.zeros((switches, 3, most_links, (most_links + 7) // 8), np.uint8)
     paths = MemberPaths.of(program)
-    for group in SupernodeGroup.all_of(program):
+    for group in SupernodeGroup.groups_of(program):
         # All supernodes of a group have the same alternates, except for links to apexes.
         of_members = np.packbits(_alternates_but_apexes(paths, group), axis=3)
         sets = np.repeat(of_members[None], len(group.supernodes), axis=0)
@@ -64,7 +64,7 @@ def _alternates_but_apexes(paths: MemberPaths, group: SupernodeGroup) -> Bits:
     comes_back = paths.comes_back[
         group.kind, group.members, neighbours[:, :, None], neighbours[:, None, :]
     ]
-    alternates = group.no_links()
+    alternates = group.empty_sets()
     alternates[:, BEYOND, outer] = True
     alternates[:, BEYOND, inner, outer.T] = True
     alternates[:, BEYOND, inner, inner.T] = ~comes_back
@@ -86,7 +86,7 @@ def _apex_stays_off(paths: MemberPaths, group: SupernodeGroup) -> Bits:
     program, member = paths.program, group.members[:, 0]
     # Which outer link of x leads to y, by link to z, [g, D].
     to_y = np.argmax(group.outer_links == group.apex_link[..., None], axis=2)
-    arc = group.arc[to_y][:, None]
+    arc = group.direction[to_y][:, None]
     apex_member = program.along[arc, member]
     supernode = np.arange(len(to_y))[:, None]
     apex_lines = program.around[_neighbours(program, group)[supernode, to_y]]

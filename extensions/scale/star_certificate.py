@@ -76,7 +76,7 @@ def star_certificate(build: Build, kinds: tuple[str, ...]) -> LocalProof | None:
     """The proof of a whole PolarStar; None if a condition does not hold, which proves nothing.
 
     Args:
-        build: with sound cables and prefixes (`build_soundness.walkable`).
+        build: with sound cables and prefixes (`build_soundness.unwalkable_values`).
         kinds: the kinds of failures: `link`, `node` or both.
     """
     classes = None if build.forwarding.marks else StarClasses.of(build)
@@ -141,11 +141,11 @@ class _Repairs:
     """bool[n, K], the links to other supernodes."""
     node_protecting: NDArray[np.uint8]
     """uint8[n, 3K, B], the node-protecting links of each class, as sets."""
-    first: NDArray[np.int32]
+    first_link: NDArray[np.int32]
     """int32[n, 3, K], the first repair link of each class, other than the minimal one; -1: none."""
-    second: NDArray[np.int32]
+    second_link: NDArray[np.int32]
     """int32[n, 3, K], the second repair link."""
-    bounce: NDArray[np.int32]
+    bounce_link: NDArray[np.int32]
     """int32[n, 3, K], the first bounce link of each class, other than the minimal one; -1: none."""
 
     @classmethod
@@ -165,19 +165,19 @@ class _Repairs:
             far=far,
             is_outer=(far >= 0) & (far // k != supernode[:, None]),
             node_protecting=loop_free_links.node_protecting[block],
-            first=repairs.first.reshape(by_part),
-            second=repairs.second.reshape(by_part),
-            bounce=bounces.first.reshape(by_part),
+            first_link=repairs.first_link.reshape(by_part),
+            second_link=repairs.second_link.reshape(by_part),
+            bounce_link=bounces.first_link.reshape(by_part),
         )
 
     def hold(self, kinds: tuple[str, ...]) -> bool:
         """Whether conditions 2 to 5 hold for all classes and these kinds of failure."""
         bounces_hold = self._bounces_hold()
         # A class needs a first repair link; the second one may be missing.
-        first_by_node, second_by_node = map(self._repairs_node, (self.first, self.second))
-        first_by_link = self._repairs_link(self.first, first_by_node)
-        second_by_link = self._repairs_link(self.second, second_by_node)
-        has_no_second = self.second < 0
+        first_by_node, second_by_node = map(self._repairs_node, (self.first_link, self.second_link))
+        first_by_link = self._repairs_link(self.first_link, first_by_node)
+        second_by_link = self._repairs_link(self.second_link, second_by_node)
+        has_no_second = self.second_link < 0
         is_repaired = {
             "link": bounces_hold & first_by_link & (second_by_link | has_no_second),
             "node": bounces_hold & first_by_node & (second_by_node | has_no_second),
@@ -193,7 +193,7 @@ class _Repairs:
 
         The bounces of inner classes beside, and of direct classes, may be any.
         """
-        holds = self._is_node_protecting(self.bounce)
+        holds = self._is_node_protecting(self.bounce_link)
         holds[:, BESIDE] |= ~self.is_outer
         holds[:, DIRECT] = True
         return holds

@@ -1,6 +1,6 @@
 """Alternates and repair links of a whole PolarStar, by construction.
 
-`with_choices` takes the tables of minimal routes, and returns tables whose classes also have
+`tables_with_choices` takes the tables of minimal routes, and returns tables whose classes also have
 *alternates* (links that packets may take at any time, the module `star_alternates`) and *repairs*
 (links for packets whose minimal link is down, `star_repairs`).
 
@@ -35,7 +35,7 @@ CLASSES_OF_LINK = 3
 """How many classes each link has: BEYOND, DIRECT and BESIDE of `class_parts`."""
 
 
-def with_choices(
+def tables_with_choices(
     tables: Tables, topology: Topology, wiring: Wiring, forwarding: Forwarding
 ) -> Tables:
     """Tables with three classes a link, their alternates and repairs.

@@ -70,7 +70,7 @@ class StarClasses:
 
     def groups(self) -> Iterator[SupernodeGroup]:
         """The supernodes, grouped by how their links are numbered."""
-        return SupernodeGroup.all_of(self.cables.program)
+        return SupernodeGroup.groups_of(self.cables.program)
 
     def destination_counts(self, supernode: int) -> NDArray[np.int64]:
         """How many destinations each class of a supernode's switches serves, int64[k, C]."""

@@ -150,8 +150,8 @@ def _neighbours_are_served(cables: SupernodeCables) -> bool:
     """Whether condition 3 holds. Two quadrics are never next to each other."""
     return all(
         _neighbour_is_served(cables, kind_x, kind_y, arc)
-        for kind_x in cables.inner
-        for kind_y in cables.inner
+        for kind_x in cables.inner_members
+        for kind_y in cables.inner_members
         for arc in cables.bijection
         if not kind_x == kind_y == QUADRIC
     )
@@ -166,7 +166,7 @@ def _neighbour_is_served(cables: SupernodeCables, kind_x: int, kind_y: int, arc:
     first_hop, member = program.case[arc], np.arange(len(bijection))
     has_link = bijection[:, None] == member
     # Whether two links lead to the destination, by their first hop.
-    by_to_y = cables.joined(kind_y)[bijection]
+    by_to_y = cables.joined_members(kind_y)[bijection]
     by_within = _joined_across(cables.member_at(kind_x, program.within[kind_x, arc]), bijection)
     if kind_x == QUADRIC:  # z is x itself
         by_over_z = _joined_across(cables.member_at(kind_x, program.loop[:, None]), bijection)
@@ -210,12 +210,12 @@ def _always_joined_over_z(cables: SupernodeCables) -> Bits:
 
 def _members_are_served(cables: SupernodeCables) -> bool:
     """Whether condition 4 holds."""
-    return all(_members_of_kind_are_served(cables, kind) for kind in cables.inner)
+    return all(_members_of_kind_are_served(cables, kind) for kind in cables.inner_members)
 
 
 def _members_of_kind_are_served(cables: SupernodeCables, kind: int) -> bool:
     """Condition 4 within supernodes of one kind."""
-    joined, member = cables.joined(kind), np.arange(cables.program.members)
+    joined, member = cables.joined_members(kind), np.arange(cables.program.members)
     # The place of the inner link to take from x' to y'; negative where packets leave x.
     place = cables.program.step[kind]
     next_member = cables.member_at(kind, place)
@@ -236,8 +236,8 @@ def hop_counts(cables: SupernodeCables) -> tuple[int, ...]:
     supernodes_of_kind = {ORDINARY: supernodes - quadrics, QUADRIC: quadrics}
     # A switch is no pair with itself, so the number of pairs 0 links apart stays 0.
     counts = np.zeros(DIAMETER + 1, np.int64)
-    for kind in cables.inner:
-        joined = cables.joined(kind)
+    for kind in cables.inner_members:
+        joined = cables.joined_members(kind)
         two_apart = joined @ joined & ~joined & ~np.eye(k, dtype=np.bool_)
         within_at_one, within_at_two = int(joined.sum()), int(two_apart.sum())
         neighbours = line_length - 1 if kind == QUADRIC else line_length

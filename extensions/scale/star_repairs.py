@@ -48,7 +48,7 @@ def repair_ports(program: StarProgram, wiring: Wiring) -> NDArray[np.uint16]:
     paths = MemberPaths.of(program)
     # The port of each link, by its number from 1 on. Column NO_LINK has 0, which is no port.
     ports = np.pad(wiring.port.astype(np.uint16), ((0, 0), (1, 0)))
-    for group in SupernodeGroup.all_of(program):
+    for group in SupernodeGroup.groups_of(program):
         shape = len(group.supernodes), program.members, 3, group.link_count, MOST_REPAIR_PORTS
         repairs = np.zeros(shape, np.intp)
         repairs[...] = _member_repairs(paths, group).ranked_links(wiring)
@@ -68,9 +68,9 @@ def repair_ports(program: StarProgram, wiring: Wiring) -> NDArray[np.uint16]:
 class _RepairLinks:
     """The links that may repair classes: a row for each class's link, a column for each link."""
 
-    usable: Bits
+    is_usable: Bits
     """bool[…, K, K], whether the link may repair the class."""
-    preferred: Bits
+    is_preferred: Bits
     """bool[…, K, K], whether the class takes the link before those that are only usable."""
 
     def ranked_links(self, wiring: Wiring) -> NDArray[np.uint16]:
@@ -79,16 +79,16 @@ class _RepairLinks:
         `ranked_ports` ranks the ports of links. Switches of a group have different ports on the
         same link, so here the port of a link is its number, counted from 1.
         """
-        rows, most_links = len(self.usable), self.usable.shape[-1]
+        rows, most_links = len(self.is_usable), self.is_usable.shape[-1]
         usable, preferred = (
-            links.reshape(rows, -1, most_links) for links in (self.usable, self.preferred)
+            links.reshape(rows, -1, most_links) for links in (self.is_usable, self.is_preferred)
         )
         number = np.tile(np.arange(1, most_links + 1, dtype=np.int32), (rows, 1))
         minimal = np.tile(number, usable.shape[1] // most_links)
         ranked = ranked_ports(
             usable, minimal, replace(wiring, port=number), MOST_REPAIR_PORTS, preferred
         )
-        return ranked.reshape(*self.usable.shape[:-1], MOST_REPAIR_PORTS)
+        return ranked.reshape(*self.is_usable.shape[:-1], MOST_REPAIR_PORTS)
 
 
 def _member_repairs(paths: MemberPaths, group: SupernodeGroup) -> _RepairLinks:
@@ -98,7 +98,7 @@ def _member_repairs(paths: MemberPaths, group: SupernodeGroup) -> _RepairLinks:
     # The members at the far ends, by the class's link (axis 1) and the repair link (axis 2).
     class_member = group.inner_members[:, :, None]
     inner_member, outer_member = group.inner_members[:, None, :], group.outer_members[:, None]
-    usable, preferred = group.no_links(), group.no_links()
+    usable, preferred = group.empty_sets(), group.empty_sets()
 
     usable[:, BEYOND, inner, outer.T] = True
 
@@ -106,13 +106,13 @@ def _member_repairs(paths: MemberPaths, group: SupernodeGroup) -> _RepairLinks:
     not_joined = ~program.joined[group.kind, inner_member, class_member]
     preferred[:, BESIDE, inner, inner.T] = not_joined
     # In the supernode behind an outer link, the member that is joined to m.
-    joined_to_m = program.along[group.arc, class_member]
+    joined_to_m = program.along[group.direction, class_member]
     usable[:, BESIDE, inner, outer.T] = paths.have_inner_path(outer_member, joined_to_m)
 
     avoids_member = paths.next_member[group.kind, inner_member, class_member] != group.members
     preferred[:, DIRECT, inner, inner.T] = avoids_member
     # The neighbour's link back to x has the other arc.
-    case_back = program.case[1 - group.arc, outer_member, class_member]
+    case_back = program.case[1 - group.direction, outer_member, class_member]
     avoids_link = (case_back == WITHIN) | ((case_back == OVER_Z) & (group.kind != QUADRIC))
     preferred[:, DIRECT, inner, outer.T] = avoids_link
     usable[:, DIRECT, inner, outer.T] = True

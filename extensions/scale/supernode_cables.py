@@ -30,20 +30,20 @@ NO_SWITCH = -1
 """In place of the switch behind a class: the class has no link."""
 
 
-class _OneSupernode(NamedTuple):
+class _SupernodeLinks(NamedTuple):
     """Where the links of the members of one supernode lead."""
 
     kind: int
     """ORDINARY or QUADRIC."""
-    outer: dict[int, Numbers]
+    outer_members: dict[int, Numbers]
     """int[k, n] by arc: the member behind each member's link to each of n neighbour supernodes."""
-    inner: Numbers
+    inner_members: Numbers
     """int[k, L]: the member behind each inner link; NO_MEMBER after the last one."""
 
     @classmethod
     def of(
         cls, program: StarProgram, x: int, switch_behind: Numbers, link_counts: Numbers
-    ) -> _OneSupernode | None:
+    ) -> _SupernodeLinks | None:
         """Read supernode x; None if its links do not lead to the supernodes that they have to.
 
         Args:
@@ -94,7 +94,7 @@ class SupernodeCables:
     bijection: dict[int, Numbers]
     """int[k] by arc (ALONG or AGAINST): the member of the neighbour supernode behind each member's
     link to that supernode. An arc has no entry if no links have this direction."""
-    inner: dict[int, Numbers]
+    inner_members: dict[int, Numbers]
     """int[k, L] by kind (ORDINARY or QUADRIC): the member behind each inner link; NO_MEMBER after
     the last one. A kind has no entry if there is no such supernode."""
 
@@ -106,17 +106,17 @@ class SupernodeCables:
             switches = slice(x * program.members, (x + 1) * program.members)
             link_counts = np.count_nonzero(build.wiring.far[switches] >= 0, axis=1)
             behind = _switches_behind(build, switches)
-            supernode = _OneSupernode.of(program, x, behind, link_counts)
+            supernode = _SupernodeLinks.of(program, x, behind, link_counts)
             if supernode is None:
                 return None
             # The first supernode with an arc, and the first of a kind, is the pattern for others.
-            for arc, members in supernode.outer.items():
+            for arc, members in supernode.outer_members.items():
                 if members.size:
                     pattern = bijection.setdefault(arc, members[:, 0])
                     if (members != pattern[:, None]).any():
                         return None
-            pattern = inner.setdefault(supernode.kind, supernode.inner)
-            if not np.array_equal(supernode.inner, pattern):
+            pattern = inner.setdefault(supernode.kind, supernode.inner_members)
+            if not np.array_equal(supernode.inner_members, pattern):
                 return None
         return cls(program, bijection, inner)
 
@@ -128,14 +128,14 @@ class SupernodeCables:
             place: int[k, n], n places of each member. Negative ones, and those after a member's
                 last link, give NO_MEMBER.
         """
-        inner = np.pad(self.inner[kind], ((0, 0), (0, 1)), constant_values=NO_MEMBER)
+        inner = np.pad(self.inner_members[kind], ((0, 0), (0, 1)), constant_values=NO_MEMBER)
         last = inner.shape[1] - 1
         place = np.where((place < 0) | (place > last), last, place)
         return np.take_along_axis(inner, place.astype(np.intp), axis=1)
 
-    def joined(self, kind: int) -> Bits:
+    def joined_members(self, kind: int) -> Bits:
         """Which members of a supernode of a kind have a link to each other, bool[k, k]."""
-        inner, k = self.inner[kind], self.program.members
+        inner, k = self.inner_members[kind], self.program.members
         # NO_MEMBER is -1, so it marks the last column, which belongs to no member.
         matrix = np.zeros((k, k + 1), np.bool_)
         matrix[np.arange(k)[:, None], inner] = True
@@ -147,8 +147,8 @@ class SupernodeCables:
         Then each member is joined to as many others as it has inner links.
         """
         return all(
-            np.array_equal(self.joined(kind).sum(axis=1), self.program.links[kind])
-            for kind in self.inner
+            np.array_equal(self.joined_members(kind).sum(axis=1), self.program.links[kind])
+            for kind in self.inner_members
         )
 
     def are_as_programmed(self) -> bool:
@@ -158,7 +158,8 @@ class SupernodeCables:
             np.array_equal(program.along[arc], member) for arc, member in self.bijection.items()
         )
         same_inner_links = all(
-            np.array_equal(program.joined[kind], self.joined(kind)) for kind in self.inner
+            np.array_equal(program.joined[kind], self.joined_members(kind))
+            for kind in self.inner_members
         )
         return same_bijections and same_inner_links
 

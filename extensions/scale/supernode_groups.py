@@ -35,7 +35,7 @@ class SupernodeGroup:
     """int[D], the numbers of the links to other supernodes, ascending."""
     inner_links: Numbers
     """int[L], the numbers of the links within the supernode, ascending."""
-    arc: Numbers
+    direction: Numbers
     """int[D], by outer link: ALONG to a supernode with a larger number, AGAINST to a smaller."""
     outer_members: Numbers
     """int[k, D], the member of the other supernode at the far end of each outer link."""
@@ -46,7 +46,7 @@ class SupernodeGroup:
     to the apex, the common neighbour of x and z; -1 where they have none."""
 
     @classmethod
-    def all_of(cls, program: StarProgram) -> Iterator[SupernodeGroup]:
+    def groups_of(cls, program: StarProgram) -> Iterator[SupernodeGroup]:
         """The groups of all supernodes of a program.
 
         There are none if two members of a supernode differ in their number of inner links, as they
@@ -96,7 +96,7 @@ class SupernodeGroup:
             supernodes=supernodes,
             outer_links=outer_links,
             inner_links=np.arange(smaller_neighbours, smaller_neighbours + inner_count),
-            arc=arc,
+            direction=arc,
             outer_members=program.along[arc].T.astype(np.intp),
             inner_members=inner_members.reshape(program.members, inner_count),
             # A quadric is in no triangle, so every place here is a place among the neighbours.
@@ -119,7 +119,7 @@ class SupernodeGroup:
         k = len(self.outer_members)
         return (self.supernodes[:, None] * k + np.arange(k)).ravel()
 
-    def no_links(self) -> NDArray[np.bool_]:
+    def empty_sets(self) -> NDArray[np.bool_]:
         """An empty set of links for each class, bool[k, 3, K, K], all False.
 
         By member, part of the classes (`class_parts`), the class's link, and the link in the set.
@@ -128,7 +128,7 @@ class SupernodeGroup:
         return np.zeros(shape, np.bool_)
 
     def without_own_link(self, links: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Links by class, bool[k, 3, K, K] as `no_links`, without the class's own link; written."""
+        """Sets of links, bool[k, 3, K, K] as `empty_sets`, without the class's own; written."""
         own_link = np.arange(self.link_count)
         links[:, :, own_link, own_link] = False
         return links

@@ -157,27 +157,29 @@ def _direct_classes_have_alternates(classes: TwoLinkClasses) -> bool:
     wiring, ports = classes.build.wiring, classes.build.tables.classes.port
     switch, link = np.nonzero(wiring.far >= 0)
     is_direct = np.zeros(ports.shape, np.bool_)
-    is_direct[switch, classes.direct[switch, link]] = True
-    alternates = alternate_sets(classes.build, classes.use)
+    is_direct[switch, classes.direct_class[switch, link]] = True
+    alternates = alternate_sets(classes.build, classes.port_use)
     return bool(alternates[is_direct].any())
 
 
 def _proof_of_minimal_paths(classes: TwoLinkClasses) -> TwoFailures:
     """Check conditions 1 to 4, one after the other, for packets that set out on minimal paths."""
     tables, far = classes.build.tables.classes, classes.build.wiring.far
-    repair = classes.use.links(tables.protection)
-    repairs = first_alternatives(repair.astype(np.int16), classes.link)
-    bounce = classes.use.links(tables.bounce)
-    bounces = first_alternatives(bounce.astype(np.int16), classes.link)
+    repair = classes.port_use.links(tables.protection)
+    repairs = first_alternatives(repair.astype(np.int16), classes.minimal_link)
+    bounce = classes.port_use.links(tables.bounce)
+    bounces = first_alternatives(bounce.astype(np.int16), classes.minimal_link)
     holds = classes.not_served_by(_violations_behind(classes, repair, repairs, bounces))
     # Each link u-d, from both ends, of the class for d alone.
     u, link = np.nonzero(far >= 0)
-    d, direct, apex = far[u, link], classes.direct[u, link], classes.apex_link[u, link]
-    holds[d[_violates_direct(repairs.first[u, direct], repairs.second[u, direct], apex)]] = False
+    d, direct, apex = far[u, link], classes.direct_class[u, link], classes.apex_link[u, link]
+    holds[
+        d[_violates_direct(repairs.first_link[u, direct], repairs.second_link[u, direct], apex)]
+    ] = False
 
     # Of these, the links without an apex.
     u, d = u[apex < 0], d[apex < 0]
-    sends_to = _links_sent_to(classes, repair, bounces.first, u, d)
+    sends_to = _links_sent_to(classes, repair, bounces.first_link, u, d)
     holds[d[_sends_to_each_other(sends_to)]] = False
 
     stretch = np.full(len(far), STRETCH_WITH_APEXES)
@@ -225,8 +227,8 @@ def _violations_behind(
     """
     apex = classes.class_apex_link
     names_apex = (repair == apex[..., None]).any(axis=2)
-    names_apex |= (bounces.first == apex) | (bounces.second == apex)
-    violates = (repairs.second < 0) | (bounces.second < 0) | ((apex >= 0) & names_apex)
+    names_apex |= (bounces.first_link == apex) | (bounces.second_link == apex)
+    violates = (repairs.second_link < 0) | (bounces.second_link < 0) | ((apex >= 0) & names_apex)
     behind: NDArray[np.bool_] = (classes.destinations_behind > 0) & violates
     return behind
 
@@ -250,7 +252,7 @@ def _links_sent_to(
         int64[P, n], places among these n links; NO_LINK if the packet is sent to none of them.
     """
     far, egress = classes.build.wiring.far, classes.build.tables.routes.egress
-    last = classes.link.shape[1] - 1  # the last class
+    last = classes.minimal_link.shape[1] - 1  # the last class
 
     def next_switch(links: Numbers, switch: Numbers) -> Numbers:
         """The switch to which each switch sends packets for d.
@@ -268,7 +270,7 @@ def _links_sent_to(
     for repair_link in np.moveaxis(repair, 2, 0):
         r = next_switch(repair_link, u)
         x = next_switch(bounce, r)
-        y = next_switch(classes.link, x)
+        y = next_switch(classes.minimal_link, x)
         y_key = y * len(far) + d
         place = order[np.minimum(np.searchsorted(key, y_key, sorter=order), len(key) - 1)]
         sends_to.append(np.where(key[place] == y_key, place, NO_LINK))

@@ -29,18 +29,18 @@ class TwoLinkClasses:
 
     build: Build
     """The build that has these classes."""
-    use: PortUse
+    port_use: PortUse
     """What each port is used for."""
-    link: Links
+    minimal_link: Links
     """int16[S, C], the minimal link of each class; -1 where there is none."""
     apex_link: Links
     """int16[S, K], the switch's link to the apex of each link; NO_APEX: the link is in no
     triangle."""
     class_apex_link: Links
     """int16[S, C], the switch's link to the apex of the minimal link of each class, or NO_APEX."""
-    back: NDArray[np.int32]
+    far_link: NDArray[np.int32]
     """int32[S, K], each neighbour's link to the switch."""
-    direct: Numbers
+    direct_class: Numbers
     """intp[S, K], the class that leads to each neighbour itself."""
     destinations_behind: NDArray[np.int64]
     """int64[S, C], how many destinations each class serves two hops away. The neighbour at its
@@ -56,7 +56,7 @@ class TwoLinkClasses:
         apex_link = apex_links(wiring.far)
         if not has_unique_paths(wiring.far, apex_link):
             return None
-        use, classes = PortUse.of(wiring), port.shape[1]
+        port_use, classes = PortUse.of(wiring), port.shape[1]
         switch, cabled_link = np.nonzero(wiring.far >= 0)
         direct = np.zeros(wiring.far.shape, np.intp)
         direct[switch, cabled_link] = egress[switch, wiring.far[switch, cabled_link]]
@@ -66,16 +66,16 @@ class TwoLinkClasses:
             behind = _destination_counts(egress, classes)
         # So far each direct class counts the neighbour itself, which is one hop away.
         np.subtract.at(behind, (switch, direct[switch, cabled_link]), 1)
-        link = use.links(port).astype(np.int16)
+        link = port_use.links(port).astype(np.int16)
         apex_of_link = np.take_along_axis(apex_link, np.maximum(link, 0).astype(np.intp), axis=1)
         return cls(
             build=build,
-            use=use,
-            link=link,
+            port_use=port_use,
+            minimal_link=link,
             apex_link=apex_link,
             class_apex_link=np.where(link >= 0, apex_of_link, NO_APEX).astype(np.int16),
-            back=use.link_at(np.maximum(wiring.far, 0), wiring.far_port),
-            direct=direct,
+            far_link=port_use.link_at(np.maximum(wiring.far, 0), wiring.far_port),
+            direct_class=direct,
             destinations_behind=behind,
         )
 

@@ -70,7 +70,14 @@ def simulate(
     file = demand or (pattern if pattern.endswith(RATES_SUFFIX) else None)
     traffic = Path(file) if file else pattern
     with workers_at(scheduler, zip((fabric.build,), fabric.folders)) as workers:  # noqa: B905
-        return simulate_build(fabric.build, traffic, hosts, settings, progress, workers)
+        return simulate_build(
+            fabric.build,
+            pattern=traffic,
+            hosts=hosts,
+            settings=settings,
+            progress=progress,
+            workers=workers,
+        )
 
 
 def completion_time(

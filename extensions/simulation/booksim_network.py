@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.forwarding.machine_code import for_packets
-from compilers.forwarding.many_packets import LINK, next_of_packets
+from compilers.forwarding.many_packets import LINK, next_links_of_packets
 from compilers.forwarding.program import egress_classes, program_of
 from compilers.forwarding.rule import PLAIN, Array, Program
 from compilers.spec.policy import EVERY_HOP
@@ -216,7 +216,7 @@ def _next_switch_after_turn(
     nothing_down = np.zeros((len(switch), 0), np.int64)
     # `for_packets` compiles the loop where there are enough packets for that. It lists the links
     # that each packet may take, one packet after the other.
-    links_of_packets = for_packets(len(switch), next_of_packets)
+    links_of_packets = for_packets(len(switch), next_links_of_packets)
     count, next_hops = links_of_packets(program, packets.astype(np.int64), nothing_down)
     first_of_packet = np.cumsum(count) - count
     link = next_hops[first_of_packet, LINK]

@@ -90,16 +90,16 @@ def _link_cycles(
     They are as the settings say, or follow from the longest cable of each link.
     """
     if not settings.metres:
-        return np.where(network.end >= 0, settings.link, 1).astype(np.int32)
+        return np.where(network.far_arc >= 0, settings.link, 1).astype(np.int32)
     cables = cables_of(build.wiring, hardware_of(build))
     lower, higher = np.sort(cables.ends, axis=1).T
     # [S, S], metres of the longest cable between two switches, the lower number first.
     longest = np.zeros((network.switches, network.switches))
     np.maximum.at(longest, (lower, higher), cables.length)
-    link_arcs = np.flatnonzero(network.end >= 0)
-    switch, far_switch = link_arcs // network.ports, network.end[link_arcs] // network.ports
+    link_arcs = np.flatnonzero(network.far_arc >= 0)
+    switch, far_switch = link_arcs // network.ports, network.far_arc[link_arcs] // network.ports
     metres = longest[np.minimum(switch, far_switch), np.maximum(switch, far_switch)]
-    delay = np.ones(len(network.end), np.int32)
+    delay = np.ones(len(network.far_arc), np.int32)
     delay[link_arcs] = np.maximum(np.ceil(metres / settings.metres), 1)
     return delay
 

@@ -17,7 +17,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.proof.lossless.channels import channels
+from compilers.proof.lossless.channels import find_channels
 from compilers.tables.build import Build
 from compilers.topology.distance import BEYOND
 from extensions.simulation.load_point import (
@@ -57,7 +57,7 @@ def channels_needed(build: Build, network: SimulatedNetwork, settings: Simulatio
     # The paths round a failure of these kinds are counted, too.
     kinds = ("link", "node") if settings.failures else ()
     # Where no number of channels is enough, packets have all virtual channels.
-    count = channels(build, settings.scheme, kinds).count or settings.vcs
+    count = find_channels(build, settings.scheme, kinds).count or settings.vcs
     # A packet over an intermediate takes two paths.
     return 2 * count if settings.routing in INTERMEDIATE_POLICIES else count
 
@@ -91,13 +91,15 @@ def _valleys(network: SimulatedNetwork) -> NDArray[np.int8]:
     valley more for a packet that fell over the link, if it begins by rising.
     """
     distance, far = network.distance, network.far
-    up = network.up.reshape(network.switches, network.ports)[:, : network.links].astype(np.bool_)
+    up = network.is_rising.reshape(network.switches, network.ports)[
+        :, : network.links_a_switch
+    ].astype(np.bool_)
     # The most valleys of the paths of packets that rose to the first switch, or fell to it.
     risen: NDArray[np.int8] = np.zeros(distance.shape, np.int8)
     fallen = risen.copy()
     for level in range(1, int(distance[distance < BEYOND].max(initial=0)) + 1):
         at_level = distance == level
-        for k in range(network.links):
+        for k in range(network.links_a_switch):
             # [S, S], the pairs for which link k of the first switch begins a shortest path.
             is_nearer = at_level & (distance[far[:, k]] == level - 1) & (far[:, k] >= 0)[:, None]
             rises = up[:, k, None]

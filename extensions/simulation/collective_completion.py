@@ -221,8 +221,8 @@ def completion_time(
 
     sent = run_messages(build, network, settings, host_messages, packets)
     cycles = sent.cycles
-    simulated = sent.run.now if cycles is None else cycles
-    hottest_use = sent.state.carried[network.end >= 0].max() / max(1, simulated)
+    simulated = sent.run.next_cycle if cycles is None else cycles
+    hottest_use = sent.state.carried_flits[network.far_arc >= 0].max() / max(1, simulated)
     most_packets = np.bincount(messages.source).max() * packets_a_message  # of a host
     return CompletionTime(
         collective=collective,
@@ -298,11 +298,11 @@ def run_messages(
     if settings.level == "flit":
         raise InputError.of("`level packet` for a collective or a trace", "flit", key="level")
     settings = replace(with_channels(build, network, settings), **TO_THE_END)
-    traffic = HostTraffic.none(np.repeat(network.endpoints, network.hosts))
+    traffic = HostTraffic.none(np.repeat(network.endpoints, network.hosts_a_switch))
     # The load says how often hosts make random packets; with messages they make none.
     run = Measurement.of(network, traffic, settings, load=0.5)
     state = cast("packet_kernel.PacketState", run.state)
     state = state._replace(messages=messages(state.host))
-    state.due[:] = state.messages.first_due
+    state.due_cycle[:] = state.messages.first_due
     run.state = state
     return MessagesSent(run, state, run.until_delivered(packets))

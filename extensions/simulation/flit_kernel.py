@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 
 from compilers.forwarding.machine_code import inlined_loop, loop
 from extensions.simulation.flit_router import stage
-from extensions.simulation.hop_choice import ADAPTIVE, BACKLOG, drawn
+from extensions.simulation.hop_choice import ADAPTIVE, BACKLOG, draw_number
 from extensions.simulation.packet_kernel import (
     ACCEPTED,
     COUNTS,
@@ -62,9 +62,9 @@ from extensions.simulation.packet_kernel import (
     next_packet_cycle,
     ring_place,
 )
-from extensions.simulation.path_choice import DIRECT, SHORTEST, without_tables
+from extensions.simulation.path_choice import DIRECT, SHORTEST, choose_without_tables
 from extensions.simulation.simulated_network import HOME, HostTraffic, SimulatedNetwork
-from extensions.simulation.table_hops import by_tables
+from extensions.simulation.table_hops import choose_by_tables
 
 FRONT, STORED, FLITS, SENT, STATE, SINCE, OUT, NEXT = range(8)
 """Columns of `buffer`.
@@ -78,13 +78,13 @@ FRONT, STORED, FLITS, SENT, STATE, SINCE, OUT, NEXT = range(8)
 """
 ABSENT, IDLE, WAITS, MOVES = range(4)
 """The states of a buffer. The head of this file has their table."""
-DESTINATION, MADE, HOPS, VIA = range(4)
+DESTINATION, MADE, HOPS, DETOUR = range(4)
 """Columns of `slot`.
 
 - DESTINATION: the arc of the host that the packet goes to.
 - MADE: the cycle in which it was made.
 - HOPS: the links that it has taken.
-- VIA: the switch that it goes by, or its mark.
+- DETOUR: the switch that it goes by, or its mark.
 """
 SENDING_BUFFER, FLITS_LEFT = range(2)
 """Columns of `sending`: the buffer that the packet of a host goes to, and how many of its flits the
@@ -126,7 +126,7 @@ class FlitState(NamedTuple):
     """Everything that moves, for S switches with L ports and V virtual channels each."""
 
     slot: NDArray[np.int32]
-    """int32[S·L·V·B, 4], the packets of each buffer, with the columns DESTINATION to VIA."""
+    """int32[S·L·V·B, 4], the packets of each buffer, with the columns DESTINATION to DETOUR."""
     buffer: NDArray[np.int32]
     """int32[S·L·V, 8], the buffers, with the columns FRONT to NEXT."""
     owner: NDArray[np.int32]
@@ -134,19 +134,19 @@ class FlitState(NamedTuple):
     to hosts come after those to switches."""
     room: NDArray[np.int32]
     """int32[2·S·L·V], for how many flits the next buffer has room."""
-    busy: NDArray[np.int32]
+    busy_buffers: NDArray[np.int32]
     """int32[S, L·V], the buffers of each switch that are not ABSENT."""
-    active: NDArray[np.int32]
-    """int32[S], how many entries of `busy` each switch has."""
+    busy_count: NDArray[np.int32]
+    """int32[S], how many entries of `busy_buffers` each switch has."""
     queue: NDArray[np.uint8]
     """uint8[S·L, Q], the flits behind the crossbar that wait for each link: the virtual channel of
     each, in a ring."""
     queued: NDArray[np.int32]
     """int32[S·L, 2], the rings of `queue`, with the columns FIRST_FLIT and QUEUED_FLITS."""
-    coming: NDArray[np.int32]
+    arriving_flits: NDArray[np.int32]
     """int32[T, n + 1], by cycle, the buffers that a flit comes to; the last column says how many.
     """
-    credit: NDArray[np.int32]
+    credits: NDArray[np.int32]
     """int32[T, n + 1], by cycle, the buffers that a flit has left; the last column says how many.
     """
     pointer: NDArray[np.int32]
@@ -165,7 +165,7 @@ class FlitState(NamedTuple):
     matching: NDArray[np.int32]
     """int32[5, L], memory of `_match`, with the rows REQUEST_OF_INPUT to MATCHED_OUTPUTS. Between
     its calls all but the last row are -1."""
-    made: NDArray[np.int32]
+    made_cycle: NDArray[np.int32]
     """int32[H], the cycle in which the next packet of each host is made."""
     chance: NDArray[np.float64]
     """float64[H], log(1 - p) for hosts that make a packet in a cycle with probability p."""
@@ -178,11 +178,11 @@ class FlitState(NamedTuple):
     """
     hops: NDArray[np.int64]
     """int64[n], how many measured packets took so many links."""
-    carried: NDArray[np.int64]
+    carried_flits: NDArray[np.int64]
     """int64[S·L], flits over each arc while it was measured."""
-    dead: NDArray[np.int64]
+    failed_elements: NDArray[np.int64]
     """int64[n], the elements that are down (`rule.Program`)."""
-    offered: NDArray[np.int64]
+    offered_links: NDArray[np.int64]
     """int64[2, K + 1], the links that the rule offers a packet, and its tag on each."""
 
     @classmethod
@@ -192,38 +192,38 @@ class FlitState(NamedTuple):
         """The state before the first cycle; the arguments are those of `PacketState.of`."""
         packet_state = PacketState.of(net, traffic, rules, load, seed)
         buffers, ports = len(packet_state.queue), len(packet_state.port)
-        flits = rules.depth * rules.length  # of a buffer
+        flits = rules.buffer_packets * rules.packet_flits  # of a buffer
         router = rules.router
         # A credit from a host comes over its link twice (`_send_over_links`).
-        longest_link = int(net.delay.max() + net.delay[net.end < 0].max())
+        longest_link = int(net.delay.max() + net.delay[net.far_arc < 0].max())
         longest_notice = SPARE_CYCLES + longest_link + router.crossbar + router.credit
         cycles = 1 << (longest_notice - 1).bit_length()
         return cls(
-            slot=np.zeros((buffers * (rules.depth + SPARE_SLOTS), 4), np.int32),
+            slot=np.zeros((buffers * (rules.buffer_packets + SPARE_SLOTS), 4), np.int32),
             buffer=np.zeros((buffers, 8), np.int32),
             owner=np.full(2 * buffers, -1, np.int32),
             room=np.full(2 * buffers, flits, np.int32),
-            busy=np.zeros_like(packet_state.ready),
-            active=np.zeros(net.switches, np.int32),
-            queue=np.zeros((ports, flits * rules.vcs), np.uint8),
+            busy_buffers=np.zeros_like(packet_state.ready_channels),
+            busy_count=np.zeros(net.switches, np.int32),
+            queue=np.zeros((ports, flits * rules.virtual_channels), np.uint8),
             queued=np.zeros((ports, 2), np.int32),
-            coming=np.zeros((cycles, ports + 1), np.int32),
-            credit=np.zeros((cycles, (2 + router.speedup) * ports + 1), np.int32),
+            arriving_flits=np.zeros((cycles, ports + 1), np.int32),
+            credits=np.zeros((cycles, (2 + router.speedup) * ports + 1), np.int32),
             pointer=np.zeros((ports, 3), np.int32),
             port=packet_state.port,
             host=packet_state.host,
             sending=np.zeros((len(packet_state.host), 2), np.int32),
-            requests=np.zeros((net.ports * rules.vcs, 3), np.int32),
+            requests=np.zeros((net.ports * rules.virtual_channels, 3), np.int32),
             matching=np.full((5, net.ports), -1, np.int32),
-            made=packet_state.made,
+            made_cycle=packet_state.made_cycle,
             chance=packet_state.chance,
             streams=packet_state.streams,
             counts=np.zeros(COUNTS, np.int64),
             latency=packet_state.latency,
             hops=packet_state.hops,
-            carried=packet_state.carried,
-            dead=packet_state.dead,
-            offered=packet_state.offered,
+            carried_flits=packet_state.carried_flits,
+            failed_elements=packet_state.failed_elements,
+            offered_links=packet_state.offered_links,
         )
 
 
@@ -240,7 +240,7 @@ def advance(
     speedup = rules.router.speedup
     for t in range(start, end):
         _receive(net, rules, state, t)
-        if rules.begin <= t < rules.end:
+        if rules.measured_from <= t < rules.measured_until:
             state.counts[HELD] += state.counts[INSIDE]
         _send_from_hosts(net, traffic, rules, state, t)
         for step in range(speedup * t, speedup * (t + 1)):
@@ -253,27 +253,29 @@ def advance(
 @inlined_loop
 def _receive(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int) -> None:
     """Take in the flits and the credits that come in cycle t."""
-    ports = net.links + net.hosts
-    coming, buffer = state.coming[t & (len(state.coming) - 1)], state.buffer
+    ports = net.links_a_switch + net.hosts_a_switch
+    coming, buffer = state.arriving_flits[t & (len(state.arriving_flits) - 1)], state.buffer
     for i in range(coming[-1]):
         buffer_index = coming[i]
         buffer[buffer_index, FLITS] += 1
         if buffer[buffer_index, STATE] <= IDLE:
-            _start_packet(rules, state, buffer_index, buffer_index // rules.vcs // ports, t)
+            _start_packet(
+                rules, state, buffer_index, buffer_index // rules.virtual_channels // ports, t
+            )
     state.counts[INSIDE] += coming[-1]
     coming[-1] = 0
-    credit, adaptive = state.credit[t & (len(state.credit) - 1)], rules.policy >= ADAPTIVE
+    credit, adaptive = state.credits[t & (len(state.credits) - 1)], rules.policy >= ADAPTIVE
     for i in range(credit[-1]):
         next_buffer = credit[i]
         state.room[next_buffer] += 1
         if not adaptive:
             continue
         # Fewer flits wait for the egress that leads to this buffer.
-        arc = next_buffer // rules.vcs
-        if arc >= len(net.end):
-            state.port[arc - len(net.end), BACKLOG] -= 1
-        elif net.end[arc] >= 0:
-            state.port[net.end[arc], BACKLOG] -= 1
+        arc = next_buffer // rules.virtual_channels
+        if arc >= len(net.far_arc):
+            state.port[arc - len(net.far_arc), BACKLOG] -= 1
+        elif net.far_arc[arc] >= 0:
+            state.port[net.far_arc[arc], BACKLOG] -= 1
     credit[-1] = 0
 
 
@@ -288,13 +290,13 @@ def _start_packet(
     state.buffer[buffer_index, SINCE] = stage(t * speedup, rules.router.routing, speedup)
     state.buffer[buffer_index, OUT] = UNROUTED
     if not is_busy:
-        state.busy[switch, state.active[switch]] = buffer_index
-        state.active[switch] += 1
+        state.busy_buffers[switch, state.busy_count[switch]] = buffer_index
+        state.busy_count[switch] += 1
 
 
 @inlined_loop
 def _schedule(events: NDArray[np.int32], when: int, what: int) -> None:
-    """Schedule an arrival (`coming`) or a credit (`credit`) at buffer `what` for cycle `when`."""
+    """Schedule an arrival (`arriving_flits`) or a credit (`credits`) at buffer `what`."""
     row = when & (len(events) - 1)
     events[row, events[row, -1]] = what
     events[row, -1] += 1
@@ -308,15 +310,15 @@ def _add_packet(
     destination: int,
     made_at: int,
     hops: int,
-    via: int,
+    detour_tag: int,
 ) -> None:
     """Write a packet into a slot of the buffer that its first flit goes to."""
-    slots = rules.depth + SPARE_SLOTS
+    slots = rules.buffer_packets + SPARE_SLOTS
     into = buffer_index * slots + ring_place(
         state.buffer[buffer_index, FRONT] + state.buffer[buffer_index, STORED], slots
     )
     state.slot[into, DESTINATION], state.slot[into, MADE] = destination, made_at
-    state.slot[into, HOPS], state.slot[into, VIA] = hops, via
+    state.slot[into, HOPS], state.slot[into, DETOUR] = hops, detour_tag
     state.buffer[buffer_index, STORED] += 1
 
 
@@ -330,11 +332,11 @@ def _send_from_hosts(
     port has no owner. An owner is the number of the buffer that sends to a channel. A host has no
     buffer, so while it sends to a channel, the number of that channel's own buffer is the owner.
     """
-    senders, vcs, counts = len(state.host), rules.vcs, state.counts
+    senders, vcs, counts = len(state.host), rules.virtual_channels, state.counts
     for h in range(senders):
         arc, flits_left = state.host[h], state.sending[h, FLITS_LEFT]
         if not flits_left:
-            made_at = state.made[h]
+            made_at = state.made_cycle[h]
             if made_at > t:
                 continue
             first_channel = (state.sending[h, SENDING_BUFFER] + 1) % vcs
@@ -342,20 +344,22 @@ def _send_from_hosts(
                 buffer_index = arc * vcs + ring_place(first_channel + i, vcs)
                 if state.owner[buffer_index] < 0 and state.room[buffer_index] > 0:
                     destination = drawn_destination(
-                        net, traffic, arc, drawn(state.streams, senders + h)
+                        net, traffic, arc, draw_number(state.streams, senders + h)
                     )
                     _add_packet(rules, state, buffer_index, destination, made_at, 0, DIRECT)
                     state.owner[buffer_index] = buffer_index
                     state.sending[h, SENDING_BUFFER] = buffer_index
-                    flits_left = rules.length
+                    flits_left = rules.packet_flits
                     counts[INJECTED] += 1
-                    counts[MEASURED_IN] += rules.begin <= made_at < rules.end
-                    state.made[h] = next_packet_cycle(state.streams, h, made_at, state.chance[h])
+                    counts[MEASURED_IN] += rules.measured_from <= made_at < rules.measured_until
+                    state.made_cycle[h] = next_packet_cycle(
+                        state.streams, h, made_at, state.chance[h]
+                    )
                     break
         buffer_index = state.sending[h, SENDING_BUFFER]
         if flits_left and state.room[buffer_index] > 0:
             state.room[buffer_index] -= 1
-            _schedule(state.coming, t + WIRE + net.delay[arc], buffer_index)
+            _schedule(state.arriving_flits, t + WIRE + net.delay[arc], buffer_index)
             flits_left -= 1
             if not flits_left:
                 state.owner[buffer_index] = -1
@@ -374,12 +378,18 @@ def _send_over_links(net: SimulatedNetwork, rules: SwitchRules, state: FlitState
             state.queued[arc, FIRST_FLIT] = ring_place(first + 1, width)
             state.queued[arc, QUEUED_FLITS] -= 1
             arrives = leaves_crossbar + WIRE + net.delay[arc]
-            if net.end[arc] >= 0:
-                _schedule(state.coming, arrives, net.end[arc] * rules.vcs + channel)
+            if net.far_arc[arc] >= 0:
+                _schedule(
+                    state.arriving_flits,
+                    arrives,
+                    net.far_arc[arc] * rules.virtual_channels + channel,
+                )
             else:
                 credit_counts = arrives + CREDIT_CYCLES + rules.router.credit + net.delay[arc]
-                _schedule(state.credit, credit_counts, buffers + arc * rules.vcs + channel)
-            state.carried[arc] += rules.begin <= t < rules.end
+                _schedule(
+                    state.credits, credit_counts, buffers + arc * rules.virtual_channels + channel
+                )
+            state.carried_flits[arc] += rules.measured_from <= t < rules.measured_until
 
 
 @inlined_loop
@@ -401,15 +411,19 @@ def _step(
         step: the step.
         is_last_step: whether it is the last step of the cycle.
     """
-    ports, vcs, islip = net.links + net.hosts, rules.vcs, rules.router.islip
+    ports, vcs, islip = (
+        net.links_a_switch + net.hosts_a_switch,
+        rules.virtual_channels,
+        rules.router.islip,
+    )
     buffer_of_output, outputs = state.matching[BUFFER_OF_OUTPUT], state.matching[MATCHED_OUTPUTS]
     requests = state.requests
     marks = len(net.program.onward) > 0 and rules.policy < SHORTEST
     for switch in range(net.switches):
-        count = state.active[switch]
+        count = state.busy_count[switch]
         if not count:
             continue
-        busy, base = state.busy[switch], switch * ports
+        busy, base = state.busy_buffers[switch], switch * ports
         first = step % count  # buffers take turns to be given channels
         for i in range(count):
             buffer_index = busy[ring_place(first + i, count)]
@@ -427,7 +441,7 @@ def _step(
             arc = buffer_index // vcs
             state.pointer[arc, NEXT_CHANNEL] = ring_place(buffer_index - arc * vcs + 1, vcs)
             # A mark lasts for the first link only: a packet that came over a link loses it.
-            unmark = marks and arc - base < net.links
+            unmark = marks and arc - base < net.links_a_switch
             _pass_flit(net, rules, state, buffer_index, arc, t, step, is_last_step, unmark)
             buffer_of_output[outputs[i]] = -1
 
@@ -451,11 +465,11 @@ def _request_outputs(
     Returns:
         How many requests there are.
     """
-    vcs, islip = rules.vcs, rules.router.islip
-    buffer, busy, requests = state.buffer, state.busy[switch], state.requests
+    vcs, islip = rules.virtual_channels, rules.router.islip
+    buffer, busy, requests = state.buffer, state.busy_buffers[switch], state.requests
     request_of_input = state.matching[REQUEST_OF_INPUT]
     still_busy, requested = 0, 0
-    for i in range(state.active[switch]):
+    for i in range(state.busy_count[switch]):
         buffer_index = busy[i]
         if buffer[buffer_index, STATE] == IDLE:
             buffer[buffer_index, STATE] = ABSENT
@@ -485,7 +499,7 @@ def _request_outputs(
             requests[request, REQUESTED_BUFFER] = buffer_index
             requests[request, REQUESTED_INPUT] = in_port
             requests[request, REQUESTED_OUTPUT] = buffer[buffer_index, OUT] - base
-    state.active[switch] = still_busy
+    state.busy_count[switch] = still_busy
     return requested
 
 
@@ -602,7 +616,7 @@ def _route_or_allocate_channel(
 
     With a delay for route computation, both take a step each; else one call does both.
     """
-    buffer, vcs = state.buffer, rules.vcs
+    buffer, vcs = state.buffer, rules.virtual_channels
     arc, out = buffer_index // vcs, buffer[buffer_index, OUT]
     if out == UNROUTED:
         out = _route(net, rules, state, buffer_index, switch)
@@ -610,7 +624,7 @@ def _route_or_allocate_channel(
         buffer[buffer_index, SINCE] = step + (rules.router.routing > 0)
         if buffer[buffer_index, SINCE] > step:
             return
-    if net.end[out] >= 0:
+    if net.far_arc[out] >= 0:
         first, count = choices(net, rules, buffer_index, arc, out)
     else:
         first, count = len(buffer) + out * vcs, vcs
@@ -632,20 +646,20 @@ def _route(
     net: SimulatedNetwork, rules: SwitchRules, state: FlitState, buffer_index: int, switch: int
 ) -> int:
     """The egress arc of the first packet of a buffer."""
-    ports = net.links + net.hosts
-    front = buffer_index * (rules.depth + SPARE_SLOTS) + state.buffer[buffer_index, FRONT]
-    destination, arc = state.slot[front, DESTINATION], buffer_index // rules.vcs
-    from_host = arc - switch * ports >= net.links
+    ports = net.links_a_switch + net.hosts_a_switch
+    front = buffer_index * (rules.buffer_packets + SPARE_SLOTS) + state.buffer[buffer_index, FRONT]
+    destination, arc = state.slot[front, DESTINATION], buffer_index // rules.virtual_channels
+    from_host = arc - switch * ports >= net.links_a_switch
     if rules.policy >= SHORTEST:
-        out, state.slot[front, VIA] = without_tables(
+        out, state.slot[front, DETOUR] = choose_without_tables(
             net, rules.policy, rules.samples, rules.threshold, switch, destination // ports,
-            state.slot[front, VIA], from_host, state.port, state.streams, 2 * len(state.host),
+            state.slot[front, DETOUR], from_host, state.port, state.streams, 2 * len(state.host),
         )  # fmt: skip
     else:
-        out, state.slot[front, VIA] = by_tables(
+        out, state.slot[front, DETOUR] = choose_by_tables(
             net, rules.policy, rules.threshold, rules.flows, destination, arc,
-            state.slot[front, VIA], state.dead, state.offered, state.port, state.streams,
-            2 * len(state.host),
+            state.slot[front, DETOUR], state.failed_elements, state.offered_links, state.port,
+            state.streams, 2 * len(state.host),
         )  # fmt: skip
     return int(destination) if out == HOME else out
 
@@ -675,9 +689,9 @@ def _pass_flit(
         is_last_step: whether it is the last step of the cycle.
         unmark: whether the packet loses its mark.
     """
-    buffer, counts, length = state.buffer, state.counts, rules.length
+    buffer, counts, length = state.buffer, state.counts, rules.packet_flits
     out, next_buffer = buffer[buffer_index, OUT], buffer[buffer_index, NEXT]
-    front = buffer_index * (rules.depth + SPARE_SLOTS) + buffer[buffer_index, FRONT]
+    front = buffer_index * (rules.buffer_packets + SPARE_SLOTS) + buffer[buffer_index, FRONT]
     destination, made_at, hops = (
         state.slot[front, DESTINATION],
         state.slot[front, MADE],
@@ -685,20 +699,20 @@ def _pass_flit(
     )
     to_host = next_buffer >= len(buffer)  # to a host of this switch
     if not buffer[buffer_index, SENT] and not to_host:
-        via = DIRECT if unmark else state.slot[front, VIA]
-        _add_packet(rules, state, next_buffer, destination, made_at, hops + 1, via)
+        detour_tag = DIRECT if unmark else state.slot[front, DETOUR]
+        _add_packet(rules, state, next_buffer, destination, made_at, hops + 1, detour_tag)
     buffer[buffer_index, SENT] += 1
     buffer[buffer_index, FLITS] -= 1
     state.room[next_buffer] -= 1
     state.port[out, BACKLOG] += 1
     # The flit comes behind those that wait for the link. The queue has its channel, not its buffer.
     last = state.queued[out, FIRST_FLIT] + state.queued[out, QUEUED_FLITS]
-    next_arc = len(net.end) + out if to_host else net.end[out]
-    channel = next_buffer - next_arc * rules.vcs
+    next_arc = len(net.far_arc) + out if to_host else net.far_arc[out]
+    channel = next_buffer - next_arc * rules.virtual_channels
     state.queue[out, ring_place(last, state.queue.shape[1])] = channel
     state.queued[out, QUEUED_FLITS] += 1
-    credit_delay = rules.router.credit if net.end[arc] >= 0 else 0
-    _schedule(state.credit, t + CREDIT_CYCLES + credit_delay + net.delay[arc], buffer_index)
+    credit_delay = rules.router.credit if net.far_arc[arc] >= 0 else 0
+    _schedule(state.credits, t + CREDIT_CYCLES + credit_delay + net.delay[arc], buffer_index)
     counts[LAST] = t
     counts[INSIDE] -= 1
     if buffer[buffer_index, SENT] < length:
@@ -706,7 +720,7 @@ def _pass_flit(
     state.owner[next_buffer] = -1
     buffer[buffer_index, SENT] = 0
     buffer[buffer_index, FRONT] = ring_place(
-        buffer[buffer_index, FRONT] + 1, rules.depth + SPARE_SLOTS
+        buffer[buffer_index, FRONT] + 1, rules.buffer_packets + SPARE_SLOTS
     )
     buffer[buffer_index, STORED] -= 1
     if buffer[buffer_index, FLITS]:
@@ -725,8 +739,8 @@ def _pass_flit(
         wait = flits_ahead + is_last_step + rules.router.crossbar - 1
         done = t + wait + WIRE + net.delay[out]
         counts[DELIVERED] += 1
-        counts[ACCEPTED] += rules.begin <= done < rules.end
-        if rules.begin <= made_at < rules.end:
+        counts[ACCEPTED] += rules.measured_from <= done < rules.measured_until
+        if rules.measured_from <= made_at < rules.measured_until:
             latency = done - made_at
             counts[MEASURED_OUT] += 1
             counts[LATENCY] += latency
@@ -765,8 +779,10 @@ def blocked(
         ):
             waits[buffer_index] = not state.room[next_buffer]
             next_buffers[buffer_index, 0] = next_buffer
-        elif buffer[buffer_index, STATE] == WAITS and out >= 0 and net.end[out] >= 0:
-            first, count = choices(net, rules, buffer_index, buffer_index // rules.vcs, out)
+        elif buffer[buffer_index, STATE] == WAITS and out >= 0 and net.far_arc[out] >= 0:
+            first, count = choices(
+                net, rules, buffer_index, buffer_index // rules.virtual_channels, out
+            )
             waits[buffer_index] = True
             for i in range(count):
                 waits[buffer_index] &= state.owner[first + i] >= 0

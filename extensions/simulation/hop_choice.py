@@ -37,8 +37,8 @@ _FACTOR_1, _FACTOR_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111
 _SHIFT_1, _SHIFT_2, _SHIFT_3 = np.uint64(30), np.uint64(27), np.uint64(31)
 """The shifts of SplitMix64, in bits."""
 _HASH_SHIFT_1, _HASH_SHIFT_2 = np.uint64(29), np.uint64(32)
-"""The first two shifts of `hashed`, in bits. They differ from those above, so that a flow's hash is
-no number of a stream."""
+"""The first two shifts of `hash_number`, in bits. They differ from those above, so that a flow's
+hash is no number of a stream."""
 _BEYOND_FLOAT = np.uint64(11)
 """The bits of a 64-bit number beyond the 53 that a float holds exactly."""
 _UNIT = 1.0 / (1 << 53)
@@ -46,7 +46,7 @@ _UNIT = 1.0 / (1 << 53)
 
 
 @loop
-def drawn(streams: NDArray[np.uint64], stream: int) -> float:
+def draw_number(streams: NDArray[np.uint64], stream: int) -> float:
     """The next random number of [0, 1) of a stream (SplitMix64: Steele, Lea and Flood, 2014).
 
     Args:
@@ -62,7 +62,7 @@ def drawn(streams: NDArray[np.uint64], stream: int) -> float:
 
 
 @inlined_loop
-def hashed(source: int, destination: int, flow: int) -> float:
+def hash_number(source: int, destination: int, flow: int) -> float:
     """The number of [0, 1) that a flow between two hosts is hashed to.
 
     It is mixed from the two hosts and the number of the flow, as SplitMix64 mixes a state.
@@ -87,7 +87,7 @@ def egress_class(net: SimulatedNetwork, switch: int, destination: int) -> int:
 def arc_of(net: SimulatedNetwork, switch: int, link: int) -> int:
     """The egress arc of a link of a switch; `HOME` for `DELIVER`, `NOWHERE` for `DROP`."""
     if link >= 0:
-        return switch * (net.links + net.hosts) + link
+        return switch * (net.links_a_switch + net.hosts_a_switch) + link
     return HOME if link == DELIVER else NOWHERE
 
 
@@ -103,7 +103,7 @@ def egress(net: SimulatedNetwork, switch: int, link: int, dead: NDArray[np.int64
 
 
 @inlined_loop
-def by_weight(
+def arc_by_weight(
     net: SimulatedNetwork, switch: int, class_number: int, links: NDArray[np.int64], chance: float
 ) -> int:
     """Which of the links that the rule offers a packet takes, by the weights of its class.
@@ -156,12 +156,15 @@ def path_length(net: SimulatedNetwork, out: int, destination: int) -> int:
         out: the egress arc.
         destination: the switch where the path ends.
     """
-    rows_of_switch, ports = net.transit_arcs.shape[0] // net.switches, net.links + net.hosts
-    switch, in_arc = out // ports, net.end[out]
+    rows_of_switch, ports = (
+        net.transit_arcs.shape[0] // net.switches,
+        net.links_a_switch + net.hosts_a_switch,
+    )
+    switch, in_arc = out // ports, net.far_arc[out]
     next_switch = in_arc // ports
     next_class = net.class_number[next_switch, destination]
     minimal = net.transit_arcs[switch * rows_of_switch + net.class_number[switch, destination], 0]
-    if len(net.program.onward) and out != minimal and next_class < net.links:
+    if len(net.program.onward) and out != minimal and next_class < net.links_a_switch:
         return SPREAD_LINKS
     if net.transit_arcs[next_switch * rows_of_switch + next_class, 0] == in_arc:
         ingress = in_arc - next_switch * ports
@@ -243,7 +246,7 @@ def host_egress(
             net.program, switch, HOST, PLAIN, class_number, dead, offered[0], offered[1]
         )
         if policy == EMITTED:
-            index = by_weight(net, switch, class_number, offered[0, :count], chance)
+            index = arc_by_weight(net, switch, class_number, offered[0, :count], chance)
         else:
             index = least_delay(net, switch, destination, offered[0, :count], port)
         return int(offered[0, index]), int(offered[1, index])

@@ -27,8 +27,8 @@ class HostMessages(NamedTuple):
 
     They are sorted by sender, and the messages of a sender by the order in which it sends them. A
     host sends a message when it has sent its messages before, and has received all messages that
-    this one depends on. The simulation changes `awaited`, `ready`, `unsent`, `unreceived`, `head`,
-    `link_free` and `done`; the other fields stay.
+    this one depends on. The simulation changes `awaited`, `ready_cycle`, `unsent`, `unreceived`,
+    `next_message`, `link_free` and `done_cycle`; the other fields stay.
     """
 
     destination_arc: NDArray[np.int32]
@@ -42,22 +42,23 @@ class HostMessages(NamedTuple):
     of the receiver need no entry, as they are sent after that one."""
     awaited: NDArray[np.int32]
     """int32[M], how many messages the sender still has to receive before it may send this one."""
-    ready: NDArray[np.int32]
-    """int32[M], the cycle from which the message may be sent, as far as is known: `earliest`, or
-    when the last message that it depends on was received."""
+    ready_cycle: NDArray[np.int32]
+    """int32[M], the cycle from which the message may be sent, as far as is known: `earliest_cycle`,
+    or when the last message that it depends on was received."""
     unsent: NDArray[np.int32]
     """int32[M], how many packets of each message are not yet sent."""
     unreceived: NDArray[np.int32]
     """int32[M], how many packets of each message have not yet arrived."""
-    head: NDArray[np.int32]
+    next_message: NDArray[np.int32]
     """int32[H], the message that a host sends next."""
-    end: NDArray[np.int32]
-    """int32[H], the number after the last message of a host, which `head` has when all are sent."""
+    end_message: NDArray[np.int32]
+    """int32[H], the number after the last message of a host, which `next_message` has when all are
+    sent."""
     link_free: NDArray[np.int32]
     """int32[H], the cycle from which the host's link is free."""
-    earliest: NDArray[np.int32]
+    earliest_cycle: NDArray[np.int32]
     """int32[M], the cycle from which the message may be sent, if it depends on no other."""
-    done: NDArray[np.int32]
+    done_cycle: NDArray[np.int32]
     """int32[M], the cycle in which the last packet of each message has come."""
 
     @classmethod
@@ -107,27 +108,27 @@ class HostMessages(NamedTuple):
             sender=source.astype(np.int32),
             dependent=dependent,
             awaited=awaited.astype(np.int32),
-            ready=earliest.astype(np.int32),
+            ready_cycle=earliest.astype(np.int32),
             unsent=size.astype(np.int32),
             unreceived=size.astype(np.int32),
-            head=first_message[:-1].copy(),
-            end=first_message[1:].copy(),
+            next_message=first_message[:-1].copy(),
+            end_message=first_message[1:].copy(),
             link_free=np.zeros(hosts, np.int32),
-            earliest=earliest.astype(np.int32),
-            done=np.zeros(len(source), np.int32),
+            earliest_cycle=earliest.astype(np.int32),
+            done_cycle=np.zeros(len(source), np.int32),
         )
 
     @property
     def first_due(self) -> NDArray[np.int32]:
         """int32[H], the cycle in which each host sends first; NOT_DUE if it has to wait."""
         # The head of a host without messages may be M. An entry is added for that; it is not used.
-        is_waiting = np.append(self.awaited, 0)[self.head] > 0
-        ready = np.append(self.ready, 0)[self.head]
-        has_none = self.head == self.end
+        is_waiting = np.append(self.awaited, 0)[self.next_message] > 0
+        ready = np.append(self.ready_cycle, 0)[self.next_message]
+        has_none = self.next_message == self.end_message
         return np.where(is_waiting | has_none, NOT_DUE, ready).astype(np.int32)
 
     @classmethod
-    def none(cls) -> HostMessages:
+    def empty(cls) -> HostMessages:
         """No messages: hosts make packets by chance."""
         return cls(*(np.zeros(0, np.int32) for _ in cls._fields))
 
@@ -135,10 +136,10 @@ class HostMessages(NamedTuple):
 @inlined_loop
 def due(messages: HostMessages, host: int) -> int:
     """The cycle in which a host sends its next packet; NOT_DUE if that is not known yet."""
-    message = messages.head[host]
-    if message == messages.end[host] or messages.awaited[message]:
+    message = messages.next_message[host]
+    if message == messages.end_message[host] or messages.awaited[message]:
         return NOT_DUE
-    return int(max(messages.link_free[host], messages.ready[message]))
+    return int(max(messages.link_free[host], messages.ready_cycle[message]))
 
 
 @inlined_loop
@@ -153,11 +154,11 @@ def packet_sent(messages: HostMessages, host: int, link_free: int) -> int:
     Returns:
         The message that the packet belongs to.
     """
-    message = messages.head[host]
+    message = messages.next_message[host]
     messages.unsent[message] -= 1
     messages.link_free[host] = link_free
     if not messages.unsent[message]:
-        messages.head[host] += 1
+        messages.next_message[host] += 1
     return int(message)
 
 
@@ -176,10 +177,10 @@ def packet_received(messages: HostMessages, message: int, when: int) -> int:
     """
     messages.unreceived[message] -= 1
     dependent = messages.dependent[message]
-    messages.done[message] = max(messages.done[message], when)
+    messages.done_cycle[message] = max(messages.done_cycle[message], when)
     if messages.unreceived[message] or dependent < 0:
         return -1
     messages.awaited[dependent] -= 1
-    messages.ready[dependent] = max(messages.ready[dependent], when)
+    messages.ready_cycle[dependent] = max(messages.ready_cycle[dependent], when)
     host = messages.sender[dependent]
-    return int(host) if messages.head[host] == dependent else -1
+    return int(host) if messages.next_message[host] == dependent else -1

@@ -127,16 +127,16 @@ class SimulationSettings:
         channels = 1 if self.scheme == "single" else min(self.channels, self.vcs)
         depth = max(1, self.buffer // (self.vcs * self.packet))
         return SwitchRules(
-            length=self.packet,
-            depth=depth,
-            vcs=self.vcs,
+            packet_flits=self.packet,
+            buffer_packets=depth,
+            virtual_channels=self.vcs,
             policy=POLICIES.index(self.routing),
             threshold=self.threshold * depth * self.packet,
             scheme=SCHEMES.index(self.scheme),
             channels=channels,
-            group=self.vcs // channels,
-            begin=self.warmup,
-            end=self.last,
+            channel_size=self.vcs // channels,
+            measured_from=self.warmup,
+            measured_until=self.last,
             flows=self.flows,
             samples=self.samples,
             router=self.router,

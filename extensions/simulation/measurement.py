@@ -58,13 +58,13 @@ class Measurement:
     """The settings as the loops take them."""
     state: packet_kernel.PacketState | flit_kernel.FlitState
     """Everything that moves."""
-    now: int = 0
+    next_cycle: int = 0
     """The next cycle."""
     pending_failures: list[TimedFailure] = field(default_factory=list)
     """The failures whose links are still up, by cycle."""
     mean_latencies: tuple[float, ...] = ()
     """The mean latency after the warm-up and after each period."""
-    in_network: list[tuple[int, int]] = field(default_factory=list)
+    packets_in_network: list[tuple[int, int]] = field(default_factory=list)
     """Cycles, at most `CHUNK` apart, and how many packets were in the network then."""
     advance: Callable[..., None] | None = None
     """The loop that lets cycles pass, in machine code; None before the first cycle."""
@@ -123,7 +123,7 @@ class Measurement:
                 self.mean_latencies += (self.mean_latency,)
         generated = self._generated()
         while self.state.counts[packet_kernel.MEASURED_OUT] < generated and self._worth_waiting():
-            self._run(self.now + CHUNK)
+            self._run(self.next_cycle + CHUNK)
         return self._figures(generated)
 
     def until_delivered(self, packets: int) -> int | None:
@@ -138,13 +138,13 @@ class Measurement:
                 return None
             self._take_due_links_down()
             next_failure = [failure.cycle for failure in self.pending_failures[:1]]
-            self._run(min([self.now + CHUNK, *next_failure]))
+            self._run(min([self.next_cycle + CHUNK, *next_failure]))
         # Of messages the kernel counts the last arrival as the worst latency.
         return int(counts[packet_kernel.WORST])
 
     def _take_due_links_down(self) -> None:
         """Take the links of failures down whose cycle has come."""
-        while self.pending_failures and self.pending_failures[0].cycle <= self.now:
+        while self.pending_failures and self.pending_failures[0].cycle <= self.next_cycle:
             self._take_down(self.pending_failures.pop(0).links)
 
     @property
@@ -160,21 +160,23 @@ class Measurement:
 
     def _run(self, stop: int) -> None:
         """Let cycles pass up to `stop`."""
-        while self.now < stop:
-            end = min(stop, self.now + CHUNK)
+        while self.next_cycle < stop:
+            end = min(stop, self.next_cycle + CHUNK)
             arguments = self.network, self.traffic, self.rules, self.state
             if self.advance is None:
-                self.advance = compiled_for(self._kernel.advance, *arguments, self.now, end)
-            self.advance(*arguments, self.now, end)
-            self.now = end
+                self.advance = compiled_for(self._kernel.advance, *arguments, self.next_cycle, end)
+            self.advance(*arguments, self.next_cycle, end)
+            self.next_cycle = end
             counts = self.state.counts
             out_of_network = counts[packet_kernel.DELIVERED] + counts[packet_kernel.LOST]
-            self.in_network.append((end, int(counts[packet_kernel.INJECTED] - out_of_network)))
+            self.packets_in_network.append(
+                (end, int(counts[packet_kernel.INJECTED] - out_of_network))
+            )
 
     def _more_to_come(self) -> bool:
-        """Whether a host sends in cycle `now` or later without waiting for a message."""
-        due = cast("packet_kernel.PacketState", self.state).due
-        return bool(((due >= self.now) & (due < NOT_DUE)).any())
+        """Whether a host sends in cycle `next_cycle` or later without waiting for a message."""
+        due = cast("packet_kernel.PacketState", self.state).due_cycle
+        return bool(((due >= self.next_cycle) & (due < NOT_DUE)).any())
 
     @property
     def _is_silent(self) -> bool:
@@ -183,26 +185,28 @@ class Measurement:
         A packet or a credit on a link does not count as a move until it has come.
         """
         silence = max(SILENCE, 2 * int(self.network.delay.max()))
-        return bool(self.now - self.state.counts[packet_kernel.LAST] > silence)
+        return bool(self.next_cycle - self.state.counts[packet_kernel.LAST] > silence)
 
     def _worth_waiting(self) -> bool:
         """Whether packets still move, and the time to wait for them is not over."""
-        return not self._is_silent and self.now < self.settings.last + self.settings.drain
+        return not self._is_silent and self.next_cycle < self.settings.last + self.settings.drain
 
     def _take_down(self, links: Iterable[tuple[int, int]]) -> None:
         """Take links down, in both directions; a link is a pair of switches."""
-        ports, end = self.network.ports, self.network.end
+        ports, end = self.network.ports, self.network.far_arc
         state = cast("packet_kernel.PacketState", self.state)  # flits have no failures
         cable = self.network.program.cable
         for u, v in links:
-            link_arcs = np.arange(u * ports, u * ports + self.network.links)
+            link_arcs = np.arange(u * ports, u * ports + self.network.links_a_switch)
             arcs_to_v = link_arcs[end[link_arcs] // ports == v]
-            dead = np.append(state.dead, cable[u, arcs_to_v - u * ports].astype(np.int64))
-            self.state = state = state._replace(dead=dead)
+            dead = np.append(
+                state.failed_elements, cable[u, arcs_to_v - u * ports].astype(np.int64)
+            )
+            self.state = state = state._replace(failed_elements=dead)
             for arc in arcs_to_v:
                 for direction in (int(arc), int(end[arc])):
                     compiled(packet_kernel.take_arc_down)(
-                        self.network, self.rules, state, direction, self.now
+                        self.network, self.rules, state, direction, self.next_cycle
                     )
 
     def _generated(self) -> int:
@@ -212,10 +216,10 @@ class Measurement:
         state, rules = self.state, self.rules
         unsent = compiled(packet_kernel.unsent_packets)(
             state.streams.copy(),  # as numbers are drawn from it
-            state.made,
+            state.made_cycle,
             state.chance,
-            rules.begin,
-            rules.end,
+            rules.measured_from,
+            rules.measured_until,
         )
         return int(unsent + state.counts[packet_kernel.MEASURED_IN])
 
@@ -229,11 +233,11 @@ class Measurement:
         measured_cycles = settings.last - settings.warmup
         # The packets that hosts would make in the measured cycles at a load of 1.
         packets_at_full_load = measured_cycles * self.traffic.volume.sum() / settings.packet
-        link_arcs = np.flatnonzero(network.end >= 0)
-        link_use = self.state.carried[link_arcs] / measured_cycles
+        link_arcs = np.flatnonzero(network.far_arc >= 0)
+        link_use = self.state.carried_flits[link_arcs] / measured_cycles
         hottest_arc = int(link_arcs[link_use.argmax()])
         # Each port with a cable, to a switch or to a host, has buffers for packets that come in.
-        input_ports = len(link_arcs) + np.count_nonzero(network.endpoints) * network.hosts
+        input_ports = len(link_arcs) + np.count_nonzero(network.endpoints) * network.hosts_a_switch
         buffer_flits = measured_cycles * input_ports * settings.buffer
         all_arrived = counts[packet_kernel.MEASURED_OUT] >= generated
         accepted = float(counts[packet_kernel.ACCEPTED])
@@ -247,13 +251,20 @@ class Measurement:
             **self._latencies(),
             link_use=float(link_use.mean()),
             hottest_use=float(link_use.max()),
-            hottest=(hottest_arc // network.ports, int(network.end[hottest_arc]) // network.ports),
+            hottest=(
+                hottest_arc // network.ports,
+                int(network.far_arc[hottest_arc]) // network.ports,
+            ),
             buffer_use=float(counts[packet_kernel.HELD] / buffer_flits),
             lost=self.lost,
-            cycles=self.now,
+            cycles=self.next_cycle,
             deadlock=() if all_arrived else self.deadlock(),
             settled=first_steady_cycle(
-                [(cycle, packets) for cycle, packets in self.in_network if cycle <= settings.last]
+                [
+                    (cycle, packets)
+                    for cycle, packets in self.packets_in_network
+                    if cycle <= settings.last
+                ]
             ),
         )
 
@@ -282,10 +293,10 @@ class Measurement:
 
     def deadlock(self) -> tuple[int, ...]:
         """The switches along a cycle of full buffers that wait for each other; () for none."""
-        buffers_of_switch = self.network.ports * self.rules.vcs
+        buffers_of_switch = self.network.ports * self.rules.virtual_channels
         buffers = self.network.switches * buffers_of_switch
         waits = np.zeros(buffers, np.bool_)
-        next_buffers = np.full((buffers, self.rules.vcs), -1, np.int32)
+        next_buffers = np.full((buffers, self.rules.virtual_channels), -1, np.int32)
         compiled(self._kernel.blocked)(self.network, self.rules, self.state, waits, next_buffers)
         cycle = waiting_cycle(waits, next_buffers)
         return tuple(buffer // buffers_of_switch for buffer in cycle)

@@ -32,9 +32,9 @@ from numpy.typing import NDArray
 
 from compilers.forwarding.machine_code import compiled, inlined_loop, loop
 from extensions.simulation.flit_router import FlitRouter
-from extensions.simulation.hop_choice import ADAPTIVE, BACKLOG, drawn
+from extensions.simulation.hop_choice import ADAPTIVE, BACKLOG, draw_number
 from extensions.simulation.host_messages import HostMessages, due, packet_received, packet_sent
-from extensions.simulation.path_choice import DIRECT, SHORTEST, without_tables
+from extensions.simulation.path_choice import DIRECT, SHORTEST, choose_without_tables
 from extensions.simulation.simulated_network import (
     ANY_HOST,
     HOME,
@@ -42,7 +42,7 @@ from extensions.simulation.simulated_network import (
     HostTraffic,
     SimulatedNetwork,
 )
-from extensions.simulation.table_hops import by_tables
+from extensions.simulation.table_hops import choose_by_tables
 
 NEVER = 2**31 - 1
 """A cycle that never comes."""
@@ -112,11 +112,11 @@ COUNTS = 11
 class SwitchRules(NamedTuple):
     """The settings of a simulation, as the loops take them."""
 
-    length: int
+    packet_flits: int
     """Flits of a packet."""
-    depth: int
+    buffer_packets: int
     """Packets that a virtual channel's buffer holds."""
-    vcs: int
+    virtual_channels: int
     """Virtual channels of a port."""
     policy: int
     """How packets choose their path: a policy of `hop_choice` or `path_choice`."""
@@ -126,11 +126,11 @@ class SwitchRules(NamedTuple):
     """How packets change channels: SINGLE, HOP or VALLEY."""
     channels: int
     """How many channels there are, against deadlock."""
-    group: int
+    channel_size: int
     """How many virtual channels form a channel."""
-    begin: int
+    measured_from: int
     """The cycle from which packets are measured."""
-    end: int
+    measured_until: int
     """The cycle until which packets are measured."""
     flows: int
     """How many flows a host has to each other one; 0: each packet chooses its path by itself."""
@@ -149,18 +149,18 @@ class PacketState(NamedTuple):
     """int32[S·L·V, 4], the virtual channels, with the columns FRONT to NEXT."""
     port: NDArray[np.int32]
     """int32[S·L, 4], the ports, with the columns IN_UNTIL to FREE_FROM and BACKLOG."""
-    ready: NDArray[np.int32]
+    ready_channels: NDArray[np.int32]
     """int32[S, L·V], the virtual channels of each switch whose first packet can leave."""
-    waiting: NDArray[np.int32]
+    ready_count: NDArray[np.int32]
     """int32[S], how many of these each switch has."""
     wheel: NDArray[np.int32]
     """int32[W], by cycle modulo W the first virtual channel whose first packet is ready then; -1:
     none."""
     host: NDArray[np.int32]
     """int32[H], the arc of each host."""
-    made: NDArray[np.int32]
+    made_cycle: NDArray[np.int32]
     """int32[H], the cycle in which the next packet of each host is made."""
-    due: NDArray[np.int32]
+    due_cycle: NDArray[np.int32]
     """int32[H], the cycle in which that packet can leave."""
     chance: NDArray[np.float64]
     """float64[H], log(1 - p) for hosts that make a packet in a cycle with probability p."""
@@ -174,19 +174,19 @@ class PacketState(NamedTuple):
     """
     hops: NDArray[np.int64]
     """int64[n], how many measured packets took so many links."""
-    carried: NDArray[np.int64]
+    carried_flits: NDArray[np.int64]
     """int64[S·L], flits over each arc while it was measured."""
-    dead: NDArray[np.int64]
+    failed_elements: NDArray[np.int64]
     """int64[n], the elements that are down (`rule.Program`)."""
-    offered: NDArray[np.int64]
+    offered_links: NDArray[np.int64]
     """int64[2, K + 1], the links that the rule offers a packet, and its tag on each."""
     messages: HostMessages
     """The messages between hosts. If there are any, MADE has the message of a packet, and no packet
     is made by chance."""
-    via: NDArray[np.int32]
+    detour_tag: NDArray[np.int32]
     """int32, by slot the switch that the packet goes by, or its mark; empty if packets have
     neither."""
-    change: NDArray[np.int32]
+    backlog_change: NDArray[np.int32]
     """int32[F, S·L], by cycle modulo F the change of BACKLOG in that cycle, as a switch learns it
     from credits; empty if no packet asks for it."""
 
@@ -204,40 +204,52 @@ class PacketState(NamedTuple):
             seed: the seed of the random numbers.
         """
         ports, switches = net.ports, net.switches
-        buffers = switches * ports * rules.vcs
-        longest_wait = rules.depth * rules.vcs * rules.length + SPARE_CYCLES + int(net.delay.max())
-        longest_notice = CREDIT + int(net.delay.max()) + rules.length
-        has_via = rules.policy >= SHORTEST or len(net.program.onward) > 0 or net.uses_intermediates
+        buffers = switches * ports * rules.virtual_channels
+        longest_wait = (
+            rules.buffer_packets * rules.virtual_channels * rules.packet_flits
+            + SPARE_CYCLES
+            + int(net.delay.max())
+        )
+        longest_notice = CREDIT + int(net.delay.max()) + rules.packet_flits
+        has_detour_tags = (
+            rules.policy >= SHORTEST or len(net.program.onward) > 0 or net.uses_intermediates
+        )
         adaptive = rules.policy >= ADAPTIVE
         sender = np.flatnonzero(traffic.volume > 0)
-        host = sender // net.hosts * ports + net.links + sender % net.hosts
+        host = (
+            sender // net.hosts_a_switch * ports + net.links_a_switch + sender % net.hosts_a_switch
+        )
         # At full load a host sends a flit in each cycle, and so a packet in `length` cycles.
-        probability = load * traffic.volume[sender] / rules.length
+        probability = load * traffic.volume[sender] / rules.packet_flits
         streams = np.random.default_rng(seed).integers(0, 2**64, 2 * len(host) + 1, np.uint64)
         state = cls(
-            slot=np.zeros((buffers * rules.depth, 4), np.int32),
+            slot=np.zeros((buffers * rules.buffer_packets, 4), np.int32),
             queue=np.zeros((buffers, 4), np.int32),
             port=np.zeros((switches * ports, 4), np.int32),
-            ready=np.zeros((switches, ports * rules.vcs), np.int32),
-            waiting=np.zeros(switches, np.int32),
+            ready_channels=np.zeros((switches, ports * rules.virtual_channels), np.int32),
+            ready_count=np.zeros(switches, np.int32),
             wheel=np.full(1 << (longest_wait - 1).bit_length(), -1, np.int32),
             host=host.astype(np.int32),
-            made=np.full(len(host), -1, np.int32),
-            due=np.zeros(len(host), np.int32),
+            made_cycle=np.full(len(host), -1, np.int32),
+            due_cycle=np.zeros(len(host), np.int32),
             chance=np.log1p(-np.minimum(probability, 1 - 1e-12)),  # the logarithm of 0 is none
             streams=streams,
             counts=np.zeros(COUNTS, np.int64),
             latency=np.zeros(LONGEST, np.int64),
             hops=np.zeros(MOST_HOPS + 1, np.int64),
-            carried=np.zeros(switches * ports, np.int64),
-            dead=np.zeros(0, np.int64),
-            offered=np.zeros((2, net.links + 1), np.int64),
-            messages=HostMessages.none(),
-            via=np.full(buffers * rules.depth if has_via else 0, DIRECT, np.int32),
-            change=np.zeros((longest_notice, switches * ports if adaptive else 0), np.int32),
+            carried_flits=np.zeros(switches * ports, np.int64),
+            failed_elements=np.zeros(0, np.int64),
+            offered_links=np.zeros((2, net.links_a_switch + 1), np.int64),
+            messages=HostMessages.empty(),
+            detour_tag=np.full(
+                buffers * rules.buffer_packets if has_detour_tags else 0, DIRECT, np.int32
+            ),
+            backlog_change=np.zeros(
+                (longest_notice, switches * ports if adaptive else 0), np.int32
+            ),
         )
-        compiled(draw_first_packets)(state.streams, state.made, state.chance)
-        state.due[:] = state.made
+        compiled(draw_first_packets)(state.streams, state.made_cycle, state.chance)
+        state.due_cycle[:] = state.made_cycle
         return state
 
 
@@ -254,7 +266,7 @@ def next_packet_cycle(streams: NDArray[np.uint64], host: int, made_at: int, chan
         made_at: a cycle.
         chance: log(1 - p).
     """
-    gap = np.log(1.0 - drawn(streams, host)) / chance
+    gap = np.log(1.0 - draw_number(streams, host)) / chance
     return int(min(made_at + 1 + gap, NEVER - 1))
 
 
@@ -264,7 +276,7 @@ def draw_first_packets(
 ) -> None:
     """Draw when each host makes its first packet, and write it to `made_at`.
 
-    The arguments are `streams`, `made` and `chance` of the state.
+    The arguments are `streams`, `made_cycle` and `chance` of the state.
     """
     for h in range(len(made_at)):
         made_at[h] = next_packet_cycle(streams, h, -1, chance[h])
@@ -282,7 +294,7 @@ def unsent_packets(
 
     Args:
         streams: a copy of the random number generators, as numbers are drawn.
-        made_at: `made` of the state.
+        made_at: `made_cycle` of the state.
         chance: `chance` of the state.
         begin: the first cycle.
         end: the cycle after the last.
@@ -307,26 +319,26 @@ def take_arc_down(
     at once.
     """
     slot, queue, counts, mask = state.slot, state.queue, state.counts, len(state.wheel) - 1
-    depth, vcs = rules.depth, rules.vcs
-    for vc in range(net.end[out] * vcs, (net.end[out] + 1) * vcs):
+    depth, vcs = rules.buffer_packets, rules.virtual_channels
+    for vc in range(net.far_arc[out] * vcs, (net.far_arc[out] + 1) * vcs):
         while queue[vc, STORED]:
             last = vc * depth + (queue[vc, FRONT] + queue[vc, STORED] - 1) % depth
             if slot[last, READY] - PIPELINE <= t:
                 break
             queue[vc, STORED] -= 1
             counts[LOST] += 1
-            counts[MEASURED_OUT] += rules.begin <= slot[last, MADE] < rules.end
-    switch = out // (net.links + net.hosts)
+            counts[MEASURED_OUT] += rules.measured_from <= slot[last, MADE] < rules.measured_until
+    switch = out // (net.links_a_switch + net.hosts_a_switch)
     still_ready = 0
-    for i in range(state.waiting[switch]):
-        vc = state.ready[switch, i]
+    for i in range(state.ready_count[switch]):
+        vc = state.ready_channels[switch, i]
         if queue[vc, EGRESS] == out:
             queue[vc, NEXT] = state.wheel[t & mask]
             state.wheel[t & mask] = vc
         else:
-            state.ready[switch, still_ready] = vc
+            state.ready_channels[switch, still_ready] = vc
             still_ready += 1
-    state.waiting[switch] = still_ready
+    state.ready_count[switch] = still_ready
 
 
 @inlined_loop
@@ -339,11 +351,11 @@ def drawn_destination(net: SimulatedNetwork, traffic: HostTraffic, arc: int, u: 
         arc: the arc of the sending host.
         u: a random number of [0, 1), which chooses the switch and then the host.
     """
-    ports = net.links + net.hosts
-    sender = arc % ports - net.links  # the number of the host at its switch
-    row = traffic.row[arc // ports * net.hosts + sender]
+    ports = net.links_a_switch + net.hosts_a_switch
+    sender = arc % ports - net.links_a_switch  # the number of the host at its switch
+    row = traffic.row_of_host[arc // ports * net.hosts_a_switch + sender]
     # A binary search for the flow with u, after a guess that is right if all flows are alike.
-    low, last = traffic.first[row], traffic.first[row + 1] - 1
+    low, last = traffic.first_flow[row], traffic.first_flow[row + 1] - 1
     begin, guess = low, min(low + int(u * (last - low + 1)), last)
     if guess == last or traffic.cumulative_share[guess] > u:
         last = guess
@@ -364,8 +376,8 @@ def drawn_destination(net: SimulatedNetwork, traffic: HostTraffic, arc: int, u: 
         # Where u is between the shares before and after the flow chooses the host.
         share_before = traffic.cumulative_share[low - 1] if low > begin else 0.0
         fraction = (u - share_before) / (traffic.cumulative_share[low] - share_before)
-        host_number = min(int(fraction * net.hosts), net.hosts - 1)
-    return int(traffic.destination[low] * ports + net.links + host_number)
+        host_number = min(int(fraction * net.hosts_a_switch), net.hosts_a_switch - 1)
+    return int(traffic.destination[low] * ports + net.links_a_switch + host_number)
 
 
 @loop
@@ -384,15 +396,15 @@ def advance(
     """
     for t in range(start, end):
         if rules.policy >= ADAPTIVE:
-            change = state.change[t % len(state.change)]
+            change = state.backlog_change[t % len(state.backlog_change)]
             for out in range(len(change)):
                 state.port[out, BACKLOG] += change[out]
                 change[out] = 0
         _route_ready(net, rules, state, t)
         _send_from_hosts(net, traffic, rules, state, t)
-        for half in range(1 + rules.length % 2):
+        for half in range(1 + rules.packet_flits % 2):
             for switch in range(net.switches):
-                if state.waiting[switch]:
+                if state.ready_count[switch]:
                     _pass_packets(net, rules, state, switch, t, half)
 
 
@@ -400,41 +412,47 @@ def advance(
 def _route_ready(net: SimulatedNetwork, rules: SwitchRules, state: PacketState, t: int) -> None:
     """Give an egress to each first packet that is ready in cycle t, and drop those without one."""
     slot, queue, counts = state.slot, state.queue, state.counts
-    ports, mask, senders = net.links + net.hosts, len(state.wheel) - 1, len(state.host)
+    ports, mask, senders = (
+        net.links_a_switch + net.hosts_a_switch,
+        len(state.wheel) - 1,
+        len(state.host),
+    )
     # The last random stream, after two of each host, is that of the switches: 2 * senders.
-    has_via = len(state.via) > 0
+    has_detour_tags = len(state.detour_tag) > 0
     vc = state.wheel[t & mask]
     state.wheel[t & mask] = -1
     while vc >= 0:
         next_in_list = queue[vc, NEXT]  # read first, as NEXT changes where the packet is dropped
         if queue[vc, STORED]:  # it may have none, where the link that it came by has gone down
-            front = vc * rules.depth + queue[vc, FRONT]
-            arc = vc // rules.vcs
+            front = vc * rules.buffer_packets + queue[vc, FRONT]
+            arc = vc // rules.virtual_channels
             switch, destination = arc // ports, slot[front, DESTINATION]
-            from_host = arc - switch * ports >= net.links
+            from_host = arc - switch * ports >= net.links_a_switch
             if rules.policy >= SHORTEST:
-                out, state.via[front] = without_tables(
+                out, state.detour_tag[front] = choose_without_tables(
                     net, rules.policy, rules.samples, rules.threshold, switch, destination // ports,
-                    state.via[front], from_host, state.port, state.streams, 2 * senders,
+                    state.detour_tag[front], from_host, state.port, state.streams, 2 * senders,
                 )  # fmt: skip
             else:
-                out, via = by_tables(
+                out, detour_tag = choose_by_tables(
                     net, rules.policy, rules.threshold, rules.flows, destination, arc,
-                    state.via[front] if has_via else DIRECT, state.dead, state.offered,
-                    state.port, state.streams, 2 * senders,
+                    state.detour_tag[front] if has_detour_tags else DIRECT, state.failed_elements,
+                    state.offered_links, state.port, state.streams, 2 * senders,
                 )  # fmt: skip
-                if has_via:
-                    state.via[front] = via
+                if has_detour_tags:
+                    state.detour_tag[front] = detour_tag
             if out == HOME:
                 out = destination
             if out < 0 or slot[front, HOPS] >= MOST_HOPS:
                 counts[LOST] += 1
-                counts[MEASURED_OUT] += rules.begin <= slot[front, MADE] < rules.end
+                counts[MEASURED_OUT] += (
+                    rules.measured_from <= slot[front, MADE] < rules.measured_until
+                )
                 _remove_packet(slot, queue, state.wheel, vc, rules, 2 * t, net.delay[arc], mask)
             else:
                 queue[vc, EGRESS] = out
-                state.ready[switch, state.waiting[switch]] = vc
-                state.waiting[switch] += 1
+                state.ready_channels[switch, state.ready_count[switch]] = vc
+                state.ready_count[switch] += 1
         vc = next_in_list
 
 
@@ -444,12 +462,12 @@ def _send_from_hosts(
 ) -> None:
     """Let each host send its next packet if that is due and a channel of its port has room."""
     slot, queue, counts, messages = state.slot, state.queue, state.counts, state.messages
-    depth, vcs, length = rules.depth, rules.vcs, rules.length
+    depth, vcs, length = rules.buffer_packets, rules.virtual_channels, rules.packet_flits
     mask, senders = len(state.wheel) - 1, len(state.host)
     has_messages = len(messages.destination_arc) > 0
     first_channel = t // length % vcs  # channels take turns
     for h in range(senders):
-        if state.due[h] <= t:
+        if state.due_cycle[h] <= t:
             arc = state.host[h]
             for i in range(vcs):
                 vc = arc * vcs + ring_place(first_channel + i, vcs)
@@ -459,24 +477,24 @@ def _send_from_hosts(
                         if has_messages:
                             message = packet_sent(messages, h, t + length)
                             destination = messages.destination_arc[message]
-                            state.due[h] = due(messages, h)
+                            state.due_cycle[h] = due(messages, h)
                             made_at = message  # so that `_count_delivery` finds the message
                         else:
-                            u = drawn(state.streams, senders + h)
+                            u = draw_number(state.streams, senders + h)
                             destination = drawn_destination(net, traffic, arc, u)
-                            made_at = state.made[h]
+                            made_at = state.made_cycle[h]
                             next_made = next_packet_cycle(
                                 state.streams, h, made_at, state.chance[h]
                             )
-                            state.made[h] = next_made
-                            state.due[h] = max(next_made, t + length)
+                            state.made_cycle[h] = next_made
+                            state.due_cycle[h] = max(next_made, t + length)
                         slot[into, DESTINATION] = destination
                         slot[into, MADE], slot[into, HOPS] = made_at, 0
                         ready_at = t + WIRE + net.delay[arc] + PIPELINE
                         _append_packet(slot, queue, state.wheel, vc, into, ready_at, mask)
                         counts[INJECTED] += 1
                         counts[LAST] = t
-                        counts[MEASURED_IN] += rules.begin <= made_at < rules.end
+                        counts[MEASURED_IN] += rules.measured_from <= made_at < rules.measured_until
                         break
 
 
@@ -500,10 +518,15 @@ def _pass_packets(
         half: 0 at the beginning of the cycle, 1 in the middle.
     """
     slot, queue, port, counts = state.slot, state.queue, state.port, state.counts
-    ports, depth, vcs, length = net.links + net.hosts, rules.depth, rules.vcs, rules.length
+    ports, depth, vcs, length = (
+        net.links_a_switch + net.hosts_a_switch,
+        rules.buffer_packets,
+        rules.virtual_channels,
+        rules.packet_flits,
+    )
     mask, marks = len(state.wheel) - 1, len(net.program.onward) > 0
-    half_cycle, ready, remaining = 2 * t + half, state.ready[switch], 0
-    for i in range(state.waiting[switch]):
+    half_cycle, ready, remaining = 2 * t + half, state.ready_channels[switch], 0
+    for i in range(state.ready_count[switch]):
         vc = ready[i]
         arc, out = vc // vcs, queue[vc, EGRESS]
         ready[remaining] = vc  # it stays in the list unless `remaining` stays what it is
@@ -512,7 +535,7 @@ def _pass_packets(
             continue
         begin = max(t + half, port[out, FREE_FROM])
         front = vc * depth + queue[vc, FRONT]
-        if out - switch * ports >= net.links:
+        if out - switch * ports >= net.links_a_switch:
             # To a host: the packet is delivered when its last flit comes there. Its port has no
             # buffers that could be full. In their place so many flits may wait for the link.
             if begin - t > depth * vcs * length:
@@ -529,22 +552,24 @@ def _pass_packets(
             slot[into, DESTINATION], slot[into, MADE] = slot[front, DESTINATION], slot[front, MADE]
             slot[into, HOPS] = slot[front, HOPS] + 1
             if rules.policy >= SHORTEST or net.uses_intermediates:
-                state.via[into] = state.via[front]
+                state.detour_tag[into] = state.detour_tag[front]
             elif marks:  # a mark lasts for the first link only
-                from_host = arc - switch * ports >= net.links
-                state.via[into] = state.via[front] if from_host else DIRECT
+                from_host = arc - switch * ports >= net.links_a_switch
+                state.detour_tag[into] = state.detour_tag[front] if from_host else DIRECT
             ready_at = begin + WIRE + net.delay[out] + PIPELINE
             _append_packet(slot, queue, state.wheel, into // depth, into, ready_at, mask)
-        if rules.begin <= begin < rules.end:
-            state.carried[out] += length
+        if rules.measured_from <= begin < rules.measured_until:
+            state.carried_flits[out] += length
             counts[HELD] += length * (t - slot[front, READY] + PIPELINE)
         port[arc, IN_UNTIL] = port[out, OUT_UNTIL] = half_cycle + length
         port[out, FREE_FROM] = begin + length
         counts[LAST] = t
         if rules.policy >= ADAPTIVE:
-            _update_backlog(net, state.change, port, arc, out, t, slot[front, READY], length)
+            _update_backlog(
+                net, state.backlog_change, port, arc, out, t, slot[front, READY], length
+            )
         _remove_packet(slot, queue, state.wheel, vc, rules, half_cycle, net.delay[arc], mask)
-    state.waiting[switch] = remaining
+    state.ready_count[switch] = remaining
 
 
 @inlined_loop
@@ -562,14 +587,14 @@ def _count_delivery(
     """
     counts, messages = state.counts, state.messages
     counts[DELIVERED] += 1
-    counts[ACCEPTED] += rules.begin <= done < rules.end
+    counts[ACCEPTED] += rules.measured_from <= done < rules.measured_until
     if len(messages.destination_arc):
         counts[WORST] = max(counts[WORST], done)
         message = made_at
         host = packet_received(messages, message, done)
         if host >= 0:
-            state.due[host] = due(messages, host)
-    elif rules.begin <= made_at < rules.end:
+            state.due_cycle[host] = due(messages, host)
+    elif rules.measured_from <= made_at < rules.measured_until:
         latency = done - made_at
         counts[MEASURED_OUT] += 1
         counts[LATENCY] += latency
@@ -617,8 +642,8 @@ def _update_backlog(
             port[out, BACKLOG] += 1
         else:
             change[cycle % len(change), out] += 1
-        if net.end[arc] >= 0:
-            change[(cycle + CREDIT + net.delay[arc]) % len(change), net.end[arc]] -= 1
+        if net.far_arc[arc] >= 0:
+            change[(cycle + CREDIT + net.delay[arc]) % len(change), net.far_arc[arc]] -= 1
 
 
 @inlined_loop
@@ -648,9 +673,9 @@ def _free_slot(
         t: the cycle.
         begin: the cycle in which the link takes the packet.
     """
-    depth = rules.depth
+    depth = rules.buffer_packets
     first, count = choices(net, rules, vc, arc, out)
-    turn = begin // rules.length % count
+    turn = begin // rules.packet_flits % count
     for i in range(count):
         next_vc = first + ring_place(turn + i, count)
         stored = queue[next_vc, STORED]
@@ -672,12 +697,14 @@ def choices(
     the egress arc rises. The last channel also has the virtual channels that no group takes.
     """
     channel = 0
-    if net.end[arc] >= 0 and rules.scheme != SINGLE:
-        step = 1 if rules.scheme == HOP else net.up[arc] & net.up[out]
-        channel = min((vc - arc * rules.vcs) // rules.group + step, rules.channels - 1)
-    first = channel * rules.group
-    count = rules.group if channel < rules.channels - 1 else rules.vcs - first
-    return net.end[out] * rules.vcs + first, count
+    if net.far_arc[arc] >= 0 and rules.scheme != SINGLE:
+        step = 1 if rules.scheme == HOP else net.is_rising[arc] & net.is_rising[out]
+        channel = min(
+            (vc - arc * rules.virtual_channels) // rules.channel_size + step, rules.channels - 1
+        )
+    first = channel * rules.channel_size
+    count = rules.channel_size if channel < rules.channels - 1 else rules.virtual_channels - first
+    return net.far_arc[out] * rules.virtual_channels + first, count
 
 
 @loop
@@ -699,16 +726,16 @@ def blocked(
         waits: bool[S·L·V], written: whether all next buffers of the first packet are full.
         next_vcs: int32[S·L·V, V], written: these buffers.
     """
-    queue, ports = state.queue, net.links + net.hosts
+    queue, ports = state.queue, net.links_a_switch + net.hosts_a_switch
     for switch in range(net.switches):
-        for i in range(state.waiting[switch]):
-            vc = state.ready[switch, i]
+        for i in range(state.ready_count[switch]):
+            vc = state.ready_channels[switch, i]
             out = queue[vc, EGRESS]
-            if out - switch * ports < net.links:
-                first, count = choices(net, rules, vc, vc // rules.vcs, out)
+            if out - switch * ports < net.links_a_switch:
+                first, count = choices(net, rules, vc, vc // rules.virtual_channels, out)
                 waits[vc] = True
                 for next_vc in range(first, first + count):
-                    waits[vc] &= queue[next_vc, STORED] == rules.depth
+                    waits[vc] &= queue[next_vc, STORED] == rules.buffer_packets
                     next_vcs[vc, next_vc - first] = next_vc
 
 
@@ -753,13 +780,13 @@ def _remove_packet(
         delay: the cycles of the link that a credit goes back over.
         mask: W - 1, by which a cycle is taken modulo W.
     """
-    front, depth = queue[vc, FRONT], rules.depth
+    front, depth = queue[vc, FRONT], rules.buffer_packets
     slot[vc * depth + front, READY] = half_cycle // 2 + CREDIT + delay
     front = front + 1 if front + 1 < depth else 0
     queue[vc, FRONT] = front
     queue[vc, STORED] -= 1
     if queue[vc, STORED]:
-        first_free = (half_cycle + rules.length + RELOAD + 1) // 2
+        first_free = (half_cycle + rules.packet_flits + RELOAD + 1) // 2
         ready_at = max(slot[vc * depth + front, READY], first_free)
         queue[vc, NEXT] = wheel[ready_at & mask]
         wheel[ready_at & mask] = vc

@@ -98,7 +98,7 @@ def trace_times(build: Build, file: Path, hosts: int, settings: SimulationSettin
         InputError: a line is wrong, or there are too many.
     """
     network = network_for(build, hosts or max(1, build.wiring.host_port.shape[1]), settings)
-    host_count = int(network.endpoints.sum()) * network.hosts
+    host_count = int(network.endpoints.sum()) * network.hosts_a_switch
     trace = read_trace(read_text(file), host_count)
     packets = -(-trace.flits // settings.packet)  # int64[N], of each message, rounded up
 
@@ -120,7 +120,7 @@ def trace_times(build: Build, file: Path, hosts: int, settings: SimulationSettin
         )
 
     sent = run_messages(build, network, settings, host_messages, int(packets.sum()))
-    latency = sent.state.messages.done - sent.state.messages.earliest
+    latency = sent.state.messages.done_cycle - sent.state.messages.earliest_cycle
     ended = sent.cycles is not None
 
     def quantile(fraction: float) -> int | None:

@@ -1,7 +1,7 @@
 """Chooses next hops without the tables of a balance: shortest paths, UGAL and Valiant.
 
-The kernels call `without_tables` instead of `table_hops.by_tables`, so that simulations compare the
-tables of a build with these policies:
+The kernels call `choose_without_tables` instead of `table_hops.choose_by_tables`, so that
+simulations compare the tables of a build with these policies:
 
 - SHORTEST: every packet takes a shortest path.
 - VALIANT (1982): every packet goes over a random switch.
@@ -17,10 +17,10 @@ tables of a build with these policies:
 A path is the one of the minimal table, as in BookSim's `anynet`; or any shortest one, if the
 network has distances (`SimulatedNetwork.with_distances`).
 
-In the code `out` is an egress arc, and `in_arc` the arc at the other end of its link. `via` is the
-switch that a packet goes by, or `DIRECT`. The packet is forwarded to it first, and from there on to
-its destination. The *backlog* of an egress is how many flits wait for it (column BACKLOG of
-`port`).
+In the code `out` is an egress arc, and `in_arc` the arc at the other end of its link. `detour_tag`
+is the switch that a packet goes by, or `DIRECT`. The packet is forwarded to it first, and from
+there on to its destination. The *backlog* of an egress is how many flits wait for it (column
+BACKLOG of `port`).
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.forwarding.machine_code import inlined_loop
-from extensions.simulation.hop_choice import BACKLOG, drawn
+from extensions.simulation.hop_choice import BACKLOG, draw_number
 from extensions.simulation.simulated_network import HOME, NOWHERE, SimulatedNetwork
 
 SHORTEST, UGAL, VALIANT, UGAL_PF = 3, 4, 5, 6
 """Policies of packets from hosts, numbered after those of `hop_choice`."""
 DIRECT = -1
-"""The `via` of a packet that goes straight to its destination."""
+"""The `detour_tag` of a packet that goes straight to its destination."""
 
 
 @inlined_loop
@@ -79,14 +79,14 @@ def shortest_hop(
     """
     if not len(net.distance):
         return int(net.transit_arcs[minimal_row(net, switch, target), 0])
-    ports, distance = net.links + net.hosts, net.distance[target]
+    ports, distance = net.links_a_switch + net.hosts_a_switch, net.distance[target]
     links_left = distance[switch]
     if links_left == 0:
         return HOME
     # Count the links to nearer switches, and among them those with the smallest backlog.
     smallest_backlog, count = np.int32(2**31 - 1), 0
-    for out in range(switch * ports, switch * ports + net.links):
-        in_arc = net.end[out]
+    for out in range(switch * ports, switch * ports + net.links_a_switch):
+        in_arc = net.far_arc[out]
         if in_arc >= 0 and distance[in_arc // ports] == links_left - 1:
             backlog = port[out, BACKLOG] if adaptive else np.int32(0)
             if backlog < smallest_backlog:
@@ -94,8 +94,8 @@ def shortest_hop(
             count += backlog == smallest_backlog
     # Take the one that the random number stands for.
     left_to_skip = int(chance * count)
-    for out in range(switch * ports, switch * ports + net.links):
-        in_arc = net.end[out]
+    for out in range(switch * ports, switch * ports + net.links_a_switch):
+        in_arc = net.far_arc[out]
         is_nearer = in_arc >= 0 and distance[in_arc // ports] == links_left - 1
         if is_nearer and (not adaptive or port[out, BACKLOG] == smallest_backlog):
             if not left_to_skip:
@@ -123,49 +123,51 @@ def ugal_pf_detour(
         port: [S·L, 4], with the column BACKLOG.
         chance: a random number of [0, 1).
     """
-    ports, best = net.links + net.hosts, minimal
-    for out in range(switch * ports, switch * ports + net.links):
-        in_arc = net.end[out]
+    ports, best = net.links_a_switch + net.hosts_a_switch, minimal
+    for out in range(switch * ports, switch * ports + net.links_a_switch):
+        in_arc = net.far_arc[out]
         has_hosts = in_arc >= 0 and net.endpoints[in_arc // ports]
         if has_hosts and port[out, BACKLOG] < port[best, BACKLOG]:
             best = out
     if best == minimal:
         return minimal, DIRECT
-    via = net.end[best] // ports
+    intermediate = net.far_arc[best] // ports
     if path_links(net, switch, destination) > 1:
-        return best, via
+        return best, intermediate
     # The destination is a neighbour: draw one of the neighbours of that neighbour.
-    arcs_from_via = net.end[via * ports : via * ports + net.links]
+    arcs_from_intermediate = net.far_arc[
+        intermediate * ports : intermediate * ports + net.links_a_switch
+    ]
     count = 0
-    for in_arc in arcs_from_via:
+    for in_arc in arcs_from_intermediate:
         count += _may_be_intermediate(net, in_arc, switch, destination)
     left_to_skip = int(chance * count)
-    for in_arc in arcs_from_via:
+    for in_arc in arcs_from_intermediate:
         if _may_be_intermediate(net, in_arc, switch, destination):
             if not left_to_skip:
-                via = in_arc // ports
+                intermediate = in_arc // ports
                 # The first of several shortest paths with the smallest backlog will do.
-                return shortest_hop(net, switch, via, port, True, 0.0), via
+                return shortest_hop(net, switch, intermediate, port, True, 0.0), intermediate
             left_to_skip -= 1
-    return best, via
+    return best, intermediate
 
 
 @inlined_loop
 def _may_be_intermediate(net: SimulatedNetwork, in_arc: int, switch: int, destination: int) -> bool:
     """Whether an arc is of a switch with hosts that is neither the one nor the other."""
-    far = in_arc // (net.links + net.hosts)
+    far = in_arc // (net.links_a_switch + net.hosts_a_switch)
     return in_arc >= 0 and far not in (switch, destination) and bool(net.endpoints[far])
 
 
 @inlined_loop
-def without_tables(
+def choose_without_tables(
     net: SimulatedNetwork,
     policy: int,
     samples: int,
     threshold: float,
     switch: int,
     destination: int,
-    via: int,
+    detour_tag: int,
     from_host: bool,
     port: NDArray[Any],
     streams: NDArray[np.uint64],
@@ -183,37 +185,39 @@ def without_tables(
         threshold: the flits that have to wait for the path before UGAL_PF looks for another one.
         switch: the switch that the packet is in.
         destination: the switch to which it goes.
-        via: the switch that it goes by so far, or `DIRECT`.
+        detour_tag: the switch that it goes by so far, or `DIRECT`.
         from_host: whether it comes from a host of this switch.
         port: [S·L, 4], with the column BACKLOG.
         streams: the random number generators.
         stream: the number of the stream to draw from.
     """
     adaptive = policy in (UGAL, UGAL_PF)
-    if via == switch or from_host:
-        via = DIRECT
+    if detour_tag == switch or from_host:
+        detour_tag = DIRECT
     intermediates = net.intermediate_switches
     if from_host and policy == VALIANT and switch != destination and len(intermediates) > 2:
-        via = int(intermediates[int(drawn(streams, stream) * len(intermediates))])
-        while via in (switch, destination):
-            via = int(intermediates[int(drawn(streams, stream) * len(intermediates))])
-    target = via if via != DIRECT else destination
-    out = shortest_hop(net, switch, target, port, adaptive, drawn(streams, stream))
+        detour_tag = int(intermediates[int(draw_number(streams, stream) * len(intermediates))])
+        while detour_tag in (switch, destination):
+            detour_tag = int(intermediates[int(draw_number(streams, stream) * len(intermediates))])
+    target = detour_tag if detour_tag != DIRECT else destination
+    out = shortest_hop(net, switch, target, port, adaptive, draw_number(streams, stream))
     if not from_host or not adaptive or out < 0 or not port[out, BACKLOG]:
-        return out, via
+        return out, detour_tag
     if policy == UGAL_PF:
         if port[out, BACKLOG] < threshold:
-            return out, via
-        return ugal_pf_detour(net, switch, destination, out, port, drawn(streams, stream))
+            return out, detour_tag
+        return ugal_pf_detour(net, switch, destination, out, port, draw_number(streams, stream))
     cost = path_links(net, switch, destination) * port[out, BACKLOG]
     for _ in range(samples):
-        intermediate = intermediates[int(drawn(streams, stream) * len(intermediates))]
+        intermediate = intermediates[int(draw_number(streams, stream) * len(intermediates))]
         if intermediate in (switch, destination):
             continue
-        detour = shortest_hop(net, switch, intermediate, port, adaptive, drawn(streams, stream))
+        detour = shortest_hop(
+            net, switch, intermediate, port, adaptive, draw_number(streams, stream)
+        )
         if detour >= 0:
             links = path_links(net, switch, intermediate)
             links += path_links(net, intermediate, destination)
             if links * port[detour, BACKLOG] < cost:
-                out, via, cost = detour, intermediate, links * port[detour, BACKLOG]
-    return out, via
+                out, detour_tag, cost = detour, intermediate, links * port[detour, BACKLOG]
+    return out, detour_tag

@@ -211,7 +211,9 @@ def command(
                 "--runs": settings["runs"] > 1,
             },
         )
-        workload = Workload(collective, trace, size, hosts, seed, failures)
+        workload = Workload(
+            collective, trace=trace, size=size, hosts=hosts, seed=seed, failures=failures
+        )
         report_completion(_completed(runs, workload, settings), as_json)
         return
     measured = [
@@ -304,7 +306,14 @@ class OfferedTraffic:
         from compilers.evaluation.traffic import PATTERNS
 
         is_file = pattern not in PATTERNS and Path(pattern).is_file()
-        return cls(pattern, Path(pattern) if is_file else None, loads, hosts, seed, failures)
+        return cls(
+            pattern,
+            demand=Path(pattern) if is_file else None,
+            loads=loads,
+            hosts=hosts,
+            seed=seed,
+            failures=failures,
+        )
 
     def measure(
         self, fabric: Fabric, routing: str | None, scheduler: str, settings: Mapping[str, Any]

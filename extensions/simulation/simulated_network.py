@@ -51,11 +51,11 @@ class SimulatedNetwork(NamedTuple):
 
     switches: int
     """S, how many switches there are."""
-    links: int
+    links_a_switch: int
     """K, how many links each switch has at most."""
-    hosts: int
+    hosts_a_switch: int
     """p, how many hosts each switch has at most."""
-    end: NDArray[np.int32]
+    far_arc: NDArray[np.int32]
     """int32[S·L], the arc at the other end of each link; `NOWHERE` for the ports of hosts and those
     without a link."""
     delay: NDArray[np.int32]
@@ -74,7 +74,7 @@ class SimulatedNetwork(NamedTuple):
     among."""
     weight: NDArray[np.int32]
     """int32[S·(C + 2), 1 + A], the weights of `host_arcs`."""
-    up: NDArray[np.int32]
+    is_rising: NDArray[np.int32]
     """int32[S·L], 1 if an arc leads to a switch of higher rank (scheme `valley`), else 0."""
     endpoints: NDArray[np.bool_]
     """bool[S], the switches with hosts."""
@@ -92,7 +92,7 @@ class SimulatedNetwork(NamedTuple):
     @property
     def ports(self) -> int:
         """L, the ports of a switch."""
-        return self.links + self.hosts
+        return self.links_a_switch + self.hosts_a_switch
 
     @property
     def has_distances(self) -> bool:
@@ -106,7 +106,7 @@ class SimulatedNetwork(NamedTuple):
 
     @classmethod
     def of(cls, build: Build, hosts: int) -> SimulatedNetwork:
-        """The network of a build with `hosts` hosts at each switch."""
+        """The network of a build with `hosts_a_switch` hosts at each switch."""
         program, fib = program_of(build), Fib.of(build.tables, build.wiring.far_by_port())
         switches, links = program.far.shape
         classes, ports = program.order.shape[1], links + hosts
@@ -132,16 +132,16 @@ class SimulatedNetwork(NamedTuple):
         class_number, hops = _classes_and_hops(fib, build, classes)
         return cls(
             switches=switches,
-            links=links,
-            hosts=hosts,
-            end=end.ravel(),
+            links_a_switch=links,
+            hosts_a_switch=hosts,
+            far_arc=end.ravel(),
             delay=np.ones(switches * ports, np.int32),
             class_number=class_number,
             hops=hops,
             transit_arcs=transit_arcs,
             host_arcs=host_arcs,
             weight=np.where(host_arcs >= 0, weight.reshape(host_arcs.shape), 0),
-            up=up.ravel(),
+            is_rising=up.ravel(),
             endpoints=np.array(build.topology.endpoints),
             distance=np.zeros((0, 0), np.uint8),
             intermediate_switches=intermediate_switches.astype(np.int32),
@@ -152,7 +152,7 @@ class SimulatedNetwork(NamedTuple):
     @property
     def far(self) -> NDArray[np.int32]:
         """int32[S, K], the switch at the other end of each link; -1: none."""
-        end = self.end.reshape(self.switches, self.ports)[:, : self.links]
+        end = self.far_arc.reshape(self.switches, self.ports)[:, : self.links_a_switch]
         return np.where(end >= 0, end // self.ports, NOWHERE)
 
     def with_distances(self) -> SimulatedNetwork:
@@ -191,9 +191,9 @@ class HostTraffic(NamedTuple):
     to `first[r + 1]` in `destination`, `host_number` and `cumulative_share`.
     """
 
-    row: NDArray[np.int32]
+    row_of_host: NDArray[np.int32]
     """int32[S·p], the row of each host."""
-    first: NDArray[np.int64]
+    first_flow: NDArray[np.int64]
     """int64[R + 1], where the flows of each of R rows begin, and then the number of all flows."""
     destination: NDArray[np.int32]
     """int32[n], the switch that a flow goes to."""
@@ -212,11 +212,11 @@ class HostTraffic(NamedTuple):
         there; else each sends to any host.
         """
         rows = _rows(traffic.source, traffic.destination, traffic.amount, switches)
-        flows_of_row = np.diff(rows.first)
+        flows_of_row = np.diff(rows.first_flow)
         has_one_flow = np.repeat(flows_of_row == 1, flows_of_row)
         return cls(
-            row=np.repeat(np.arange(switches, dtype=np.int32), hosts),
-            first=rows.first,
+            row_of_host=np.repeat(np.arange(switches, dtype=np.int32), hosts),
+            first_flow=rows.first_flow,
             destination=rows.destination,
             host_number=np.where(has_one_flow, SAME_NUMBER, ANY_HOST).astype(np.int32),
             cumulative_share=rows.cumulative_share,
@@ -242,8 +242,8 @@ class HostTraffic(NamedTuple):
         count = switches * hosts
         rows = _rows(source, destination, np.ones(len(source)), count)
         return cls(
-            row=np.arange(count, dtype=np.int32),
-            first=rows.first,
+            row_of_host=np.arange(count, dtype=np.int32),
+            first_flow=rows.first_flow,
             destination=rows.destination // hosts,
             host_number=rows.destination % hosts,
             cumulative_share=rows.cumulative_share,
@@ -270,8 +270,8 @@ class HostTraffic(NamedTuple):
         """
         no_flow = np.zeros(0, np.int32)
         return cls(
-            row=np.zeros(len(sends), np.int32),
-            first=np.zeros(2, np.int64),
+            row_of_host=np.zeros(len(sends), np.int32),
+            first_flow=np.zeros(2, np.int64),
             destination=no_flow,
             host_number=no_flow,
             cumulative_share=np.zeros(0),
@@ -282,7 +282,7 @@ class HostTraffic(NamedTuple):
 class _Rows(NamedTuple):
     """Flows in rows by their sources, as in `HostTraffic`."""
 
-    first: NDArray[np.int64]
+    first_flow: NDArray[np.int64]
     """int64[R + 1], where the flows of each row begin."""
     destination: NDArray[np.int32]
     """int32[n], the switch or host that a flow goes to."""

@@ -41,7 +41,9 @@ def from_comment(comment: object, file: str, line: int) -> dict[str, Any]:
             except (ValueError, RecursionError):
                 todo = "take it from the export again, or remove the line"
                 given = shown(text)
-                raise InputError.of(COMMENT_LINE, given, todo, file, line, "comments") from None
+                raise InputError.of(
+                    COMMENT_LINE, given=given, todo=todo, file=file, line=line, key="comments"
+                ) from None
             return extras
     return {}
 

@@ -38,9 +38,9 @@ from mininet_scenarios.scenario.engine import EngineError, HostSample, Progress,
 from mininet_scenarios.scenario.observations import (
     ControllerRepair,
     Counts,
-    Exchanged,
     Exercise,
-    Probed,
+    PacketExchange,
+    ProbePackets,
 )
 from mininet_scenarios.scenario.outage import BuildChange, ControllerChange, Event
 from mininet_scenarios.scenario.timeline_events import as_cabled
@@ -183,14 +183,14 @@ class InnerChild(ABC):
     def apply(self, event: Event) -> None:
         """Let an event happen."""
 
-    def exchange(self, counts: Counts, version: int) -> Exchanged:
+    def exchange(self, counts: Counts, version: int) -> PacketExchange:
         """Send packets from host to host, int64[H, H], and see which arrive."""
         before = self.loads()
         pairs = np.repeat(np.argwhere(counts), counts[counts > 0], axis=0)
         # In random order, so that packets of all hosts are under way at the same time.
         pairs = np.random.default_rng(1).permutation(pairs)
         hops = self.prober(pairs, version, probe=False)().run_round(self.progress)
-        return Exchanged.of(pairs, hops, len(self.hosts), self.loads() - before)
+        return PacketExchange.of(pairs, hops, len(self.hosts), self.loads() - before)
 
     @abstractmethod
     def loads(self) -> NDArray[np.int64]:
@@ -211,7 +211,7 @@ class InnerChild(ABC):
         """Start a probe over pairs of hosts, int64[n, 2]."""
         self.probe = ProbeProcess(interval, self.prober(pairs, 4, probe=True))
 
-    def probe_stop(self) -> Probed:
+    def probe_stop(self) -> ProbePackets:
         """End the probe, and return what it recorded."""
         if self.probe is None:
             raise ValueError("no probe was started")

@@ -32,11 +32,11 @@ from mininet_scenarios.scenario.engine import (
 from mininet_scenarios.scenario.observations import (
     ControllerRepair,
     Counts,
-    Exchanged,
     Exercise,
     FlowRates,
     Flows,
-    Probed,
+    PacketExchange,
+    ProbePackets,
 )
 from mininet_scenarios.scenario.outage import Event
 
@@ -138,9 +138,9 @@ class InnerEngine(Engine):
         with step("program", programming) as progress:
             self.inner.call("settle", self.setup.patience, progress=progress)
 
-    def exchange(self, counts: Counts, progress: Progress, version: int) -> Exchanged:
+    def exchange(self, counts: Counts, progress: Progress, version: int) -> PacketExchange:
         """Send packets inside."""
-        exchanged: Exchanged = self.inner.call("exchange", counts, version, progress=progress)
+        exchanged: PacketExchange = self.inner.call("exchange", counts, version, progress=progress)
         return exchanged
 
     def apply(self, event: Event) -> None:
@@ -162,9 +162,9 @@ class InnerEngine(Engine):
         """Start the probe inside."""
         self.inner.call("probe_start", self.hosts.ends(pairs), interval)
 
-    def probe_stop(self) -> Probed:
+    def probe_stop(self) -> ProbePackets:
         """End the probe inside, and return what it recorded."""
-        probed: Probed = self.inner.call("probe_stop")
+        probed: ProbePackets = self.inner.call("probe_stop")
         return probed
 
     def flow(self, flows: Flows, seconds: float) -> FlowRates:

@@ -34,10 +34,10 @@ from mininet_scenarios.scenario.engine import (
 from mininet_scenarios.scenario.observations import (
     SILENT,
     Counts,
-    Exchanged,
     FlowRates,
     Flows,
-    Probed,
+    PacketExchange,
+    ProbePackets,
 )
 from mininet_scenarios.scenario.outage import BuildChange, ControllerChange, Event, Outage
 from mininet_scenarios.scenario.timeline_events import as_cabled
@@ -84,7 +84,7 @@ class ModelEngine(Engine):
         counts: Counts,
         progress: Progress,
         version: int,  # noqa: ARG002
-    ) -> Exchanged:
+    ) -> PacketExchange:
         """Look up the packets between hosts, and the loads of the links."""
         switch = self.hosts.switch
         hops = self.current.first_path_hops.astype(np.int64)[switch[:, None], switch]
@@ -92,7 +92,7 @@ class ModelEngine(Engine):
         links_crossed = np.where(arrived > 0, hops, SILENT)
         progress(int(counts.sum()), int(counts.sum()))
         loads = self.current.loads(self.hosts.by_switch(counts, len(self.current.first_path_hops)))
-        return Exchanged(arrived, links_crossed, links_crossed, loads)
+        return PacketExchange(arrived, links_crossed, links_crossed, loads)
 
     def divert(self, diversion: Diversion) -> None:
         """Change the port of one class."""
@@ -176,7 +176,7 @@ class ModelEngine(Engine):
         """Start a probe: packets leave at clock + k · interval."""
         self.probe = _Probe(pairs, interval, self.clock)
 
-    def probe_stop(self) -> Probed:
+    def probe_stop(self) -> ProbePackets:
         """End the probe: the packets sent until now, each of which took no time."""
         if self.probe is None:
             raise ValueError("no probe was started")
@@ -232,13 +232,13 @@ class _Probe:
             self.hops.append(np.tile(hops.astype(np.int16), (rounds - self.rounds, 1)))
             self.rounds = rounds
 
-    def probed(self) -> Probed:
+    def probed(self) -> ProbePackets:
         """The packets that were sent, and those that arrived."""
         pairs = len(self.pairs)
         hops = np.concatenate([*self.hops, np.zeros((0, pairs), np.int16)]).ravel()
         sent = self.begin + np.repeat(np.arange(self.rounds), pairs) * self.interval
         received = np.where(hops >= 0, sent, np.nan)
-        return Probed.of(pairs, sent.tolist(), received, np.maximum(hops, SILENT))
+        return ProbePackets.of(pairs, sent.tolist(), received, np.maximum(hops, SILENT))
 
 
 class ModelMove:

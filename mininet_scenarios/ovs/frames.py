@@ -293,7 +293,14 @@ class FrameWriter:
         arriving["ethernet"]["to"] = self.mac[destination]
         arriving["ethernet"]["from"] = self.gateway_mac
         _decrement_ttl(arriving["ip"], self.version, 1)
-        return CraftedFrames(kind, self.version, source, destination, sent, arriving)
+        return CraftedFrames(
+            kind,
+            version=self.version,
+            source=source,
+            destination=destination,
+            sent=sent,
+            arriving=arriving,
+        )
 
     def questions(self) -> list[Question]:
         """The frames by which hosts ask for addresses, and of IPv4 one that no row matches.

@@ -92,7 +92,7 @@ class ManagementConnection:
 
 
 @dataclass(frozen=True, slots=True)
-class Received:
+class ReceivedMessage:
     """A message from a bridge."""
 
     connection: int
@@ -107,7 +107,7 @@ class Received:
         return kind
 
 
-def messages(connections: Sequence[ManagementConnection], patience: float) -> list[Received]:
+def messages(connections: Sequence[ManagementConnection], patience: float) -> list[ReceivedMessage]:
     """Send the messages that wait, and return the first messages that arrive.
 
     Args:
@@ -128,11 +128,11 @@ def messages(connections: Sequence[ManagementConnection], patience: float) -> li
         for key, events in selector.select(patience):
             if events & selectors.EVENT_READ:
                 number = key.data
-                received += [Received(number, data) for data in connections[number].read()]
+                received += [ReceivedMessage(number, data) for data in connections[number].read()]
     return received
 
 
-def settle(connections: Sequence[ManagementConnection], barriers: int = 2) -> list[Received]:
+def settle(connections: Sequence[ManagementConnection], barriers: int = 2) -> list[ReceivedMessage]:
     """Send the messages that wait, and return what arrives until switches have carried all out.
 
     Args:
@@ -144,7 +144,7 @@ def settle(connections: Sequence[ManagementConnection], barriers: int = 2) -> li
     Raises:
         OpenVSwitchError: a bridge does not answer.
     """
-    received: list[Received] = []
+    received: list[ReceivedMessage] = []
     for _ in range(barriers):
         unanswered, deadline = len(connections), time.monotonic() + DAEMON_PATIENCE
         for connection in connections:

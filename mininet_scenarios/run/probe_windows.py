@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from mininet_scenarios.scenario.check import Check, Mismatch
-from mininet_scenarios.scenario.observations import Probed
+from mininet_scenarios.scenario.observations import ProbePackets
 from mininet_scenarios.scenario.scenario_file import ExpectInMoment
 from mininet_scenarios.scenario.timeline_events import Case
 from mininet_scenarios.verdict.result import ProbeHistory
@@ -44,7 +44,7 @@ class Window:
     case: Case | None = None
     """The event; None where one is undone, and for the time before the first."""
 
-    def packets(self, probed: Probed, names: list[str], end: float) -> WindowPackets:
+    def packets(self, probed: ProbePackets, names: list[str], end: float) -> WindowPackets:
         """The packets of this window.
 
         Args:
@@ -147,7 +147,7 @@ def convergence_limit(expect: ExpectInMoment | None) -> float:
     return CONVERGED_WITHIN if expect.converged_within is None else expect.converged_within
 
 
-def probe_history(probed: Probed, begin: float) -> ProbeHistory:
+def probe_history(probed: ProbePackets, begin: float) -> ProbeHistory:
     """The packets of a whole run, sent and arrived, by stretches of time since its beginning."""
     seconds = np.maximum(0, probed.sent - begin)
     stretch = max(SHORTEST_STRETCH, round(float(seconds.max(initial=0)) / MOST_STRETCHES, 2))

@@ -21,7 +21,7 @@ from compilers.spec.fabric_file import LoadedFabric, load_fabric
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load, save, with_identity
 from compilers.tables.folders.verified_mark import mark_verified, require_verified
-from compilers.update.loss import loss
+from compilers.update.loss import pair_loss
 from compilers.update.move_plan import plan as plan_move
 from compilers.update.update_proof import prove
 from inventory.problems import InputError, Problem
@@ -187,7 +187,14 @@ def plan(
         moment: MomentMove(number, builds[number]) for moment, number in planned.by_moment.items()
     }
     first = as_cabled(builds[0], cabled)
-    events = cases(loaded.scenario, first, loaded.document, moves, cabled, loaded.others)
+    events = cases(
+        loaded.scenario,
+        build=first,
+        document=loaded.document,
+        moves=moves,
+        cabled=cabled,
+        other_planes=loaded.others,
+    )
     return Plan(loaded.scenario, tuple(planned.builds), cabled, events, promises)
 
 
@@ -280,12 +287,12 @@ class _Planner:
         """
         with self.observer.step(f"plan the move to {new.identity}, and walk its states"):
             update = plan_move(old, new)
-            proof, lost = prove(update), loss(update)
+            proof, lost = prove(update), pair_loss(update)
         faults = tuple(
             Mismatch(
                 where=f"round {fault.round + 1}: {fault.source} → {fault.destination}",
                 expected="delivered",
-                seen=fault.what,
+                seen=fault.fault,
             )
             for fault in proof.faults
         )
@@ -296,7 +303,9 @@ class _Planner:
         if lost.cables:
             cables = "cable goes" if len(lost.cables) == 1 else "cables go"
             words += f"; {len(lost.cables):,} {cables}, which "
-            words += f"{lost.exposed:,} pairs of hosts may take: left in until the move is over"
+            words += (
+                f"{lost.exposed_pairs:,} pairs of hosts may take: left in until the move is over"
+            )
         words += "; pairs lose packets" if faults else "; no pair may lose a packet"
         self.observer.note(words)
         name = f"plan to {new.identity}: states in which every pair arrives"

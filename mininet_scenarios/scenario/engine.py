@@ -35,12 +35,12 @@ from mininet_scenarios.scenario.observations import (
     CarriedFlows,
     ControllerRepair,
     Counts,
-    Exchanged,
     Exercise,
     FlowRates,
     Flows,
     Observation,
-    Probed,
+    PacketExchange,
+    ProbePackets,
 )
 from mininet_scenarios.scenario.outage import Event
 
@@ -205,7 +205,7 @@ class Engine(ABC):
         )
 
     @abstractmethod
-    def exchange(self, counts: Counts, progress: Progress, version: int) -> Exchanged:
+    def exchange(self, counts: Counts, progress: Progress, version: int) -> PacketExchange:
         """Send packets between all hosts that take part, int64[H, H] from host to host."""
 
     @abstractmethod
@@ -248,7 +248,7 @@ class Engine(ABC):
         """Start to send a packet over each pair of hosts every `interval` seconds."""
 
     @abstractmethod
-    def probe_stop(self) -> Probed:
+    def probe_stop(self) -> ProbePackets:
         """Stop sending, wait for packets in flight, and return the record of all packets."""
 
     def carry(self, hosts: Sequence[str], flows: Flows, seconds: float) -> CarriedFlows:

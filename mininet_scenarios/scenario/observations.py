@@ -53,7 +53,7 @@ SILENT = -1
 """The number of hops if no packet arrived."""
 
 
-class Exchanged(NamedTuple):
+class PacketExchange(NamedTuple):
     """The results of a round of packets between all H hosts of an engine, and of its S switches."""
 
     arrived: Counts
@@ -74,7 +74,7 @@ class Exchanged(NamedTuple):
         hops: NDArray[np.int16],
         hosts: int,
         loads: NDArray[np.int64],
-    ) -> Exchanged:
+    ) -> PacketExchange:
         """The results of packets that were followed one by one.
 
         Args:
@@ -125,7 +125,7 @@ class ControllerRepair:
 
 
 @dataclass(frozen=True, slots=True)
-class Probed:
+class ProbePackets:
     """The packets of a probe, one row each, in the order of sending."""
 
     pair: NDArray[np.int64]
@@ -144,7 +144,7 @@ class Probed:
         sent: Sequence[float] | NDArray[np.float64],
         received: NDArray[np.float64],
         hops: Counts,
-    ) -> Probed:
+    ) -> ProbePackets:
         """The packets of a probe that sends over one pair after the other, again and again.
 
         Args:

@@ -19,7 +19,7 @@ from compilers.tables.build import Build
 from compilers.topology.layout import layout
 from compilers.topology.replicated_clusters import whole_topology
 from compilers.update.loss import missing_cables
-from compilers.update.matching import HostTable, Matching, kept_hosts
+from compilers.update.matching import HostTable, SwitchMatching, kept_hosts
 from compilers.wiring.shared_risk import (
     GROUP_KINDS,
     RiskGroup,
@@ -314,7 +314,7 @@ def as_cabled(build: Build, cabled: Build) -> Build:
     """A build with the names that its switches and hosts have in the build that is cabled."""
     if build is cabled:
         return build
-    nodes, wiring = Matching.of(build, cabled), build.wiring
+    nodes, wiring = SwitchMatching.of(build, cabled), build.wiring
     names, host_names = list(wiring.names), list(wiring.host_names)
     for vertex, cabled_vertex in zip(
         nodes.old_vertex.tolist(), nodes.new_vertex.tolist(), strict=True
@@ -358,7 +358,7 @@ def cabled_build(builds: Sequence[Build]) -> Build:
 
 def lacking(build: Build, candidate: Build) -> str:
     """What a build has and a candidate lacks, in words; "" if it lacks nothing."""
-    nodes = Matching.of(build, candidate)
+    nodes = SwitchMatching.of(build, candidate)
     lost_nodes = np.flatnonzero((nodes.old_vertex >= 0) & (nodes.new_vertex < 0))
     if len(lost_nodes):
         name = build.wiring.names[nodes.old_vertex[lost_nodes[0]]]

@@ -31,7 +31,7 @@ from mininet_scenarios.ovs.frames import HASHED, FrameWriter, HostFrame, frame_n
 from mininet_scenarios.ovs.management_socket import (
     WHOLE_PACKETS,
     ManagementConnection,
-    Received,
+    ReceivedMessage,
     frame_out,
     messages,
     settle,
@@ -242,7 +242,7 @@ class CollectorFrames:
         received, self.queue = self.queue, []
         return received
 
-    def _packets(self, received: Sequence[Received]) -> list[HostFrame]:
+    def _packets(self, received: Sequence[ReceivedMessage]) -> list[HostFrame]:
         """The frames of packet-ins from collectors, each with the host that receives it."""
         frames: list[HostFrame] = []
         for answer in received:

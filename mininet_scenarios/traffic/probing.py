@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from mininet_scenarios.machine.netns import entered, module_process
 from mininet_scenarios.scenario.engine import EngineError, Progress
-from mininet_scenarios.scenario.observations import SILENT, Probed, hops_of
+from mininet_scenarios.scenario.observations import SILENT, ProbePackets, hops_of
 
 PROBE_PORT, ROUND_PORT = 5046, 5047
 """The UDP ports of a probe and of a round, which differ as both may run at a time."""
@@ -89,7 +89,7 @@ class Prober(ABC):
     def close(self) -> None:
         """End sending and receiving."""
 
-    def run_probe(self, interval: float, stop: Connection) -> Probed:
+    def run_probe(self, interval: float, stop: Connection) -> ProbePackets:
         """Send for all pairs at a constant rate until a message arrives over a connection.
 
         Args:
@@ -125,7 +125,7 @@ class Prober(ABC):
             progress(len(self.arrivals), self.pairs)
         return self._finish(self.late).hops
 
-    def _finish(self, patience: float) -> Probed:
+    def _finish(self, patience: float) -> ProbePackets:
         """Wait until all packets have arrived, or none for `patience` seconds, and close.
 
         Returns:
@@ -141,7 +141,7 @@ class Prober(ABC):
         received, hops = np.full(len(self.sent), np.nan), np.full(len(self.sent), SILENT)
         for index, (at, links) in self.arrivals.items():
             received[index], hops[index] = at, links
-        return Probed.of(self.pairs, self.sent, received, hops)
+        return ProbePackets.of(self.pairs, self.sent, received, hops)
 
 
 class ProbeProcess:
@@ -165,7 +165,7 @@ class ProbeProcess:
         except (EOFError, OSError) as error:
             raise EngineError("the probe did not start") from error
 
-    def stop(self) -> Probed:
+    def stop(self) -> ProbePackets:
         """End the probe: wait for the last packets, and return the record of all.
 
         Raises:
@@ -174,7 +174,7 @@ class ProbeProcess:
         with self.process, self.connection:
             try:
                 self.connection.send(None)
-                probed: Probed = self.connection.recv()
+                probed: ProbePackets = self.connection.recv()
             except (EOFError, OSError) as error:
                 raise EngineError("the probe has ended before it was stopped") from error
         return probed

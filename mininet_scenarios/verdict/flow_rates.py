@@ -66,10 +66,10 @@ class FlowSpread:
         source, destination = hosts.switch[flows.source], hosts.switch[flows.destination]
         paths = prediction.paths(source, destination)
         hop, path = np.nonzero(paths.arcs >= 0)
-        arriving = np.where(paths.length >= 0, paths.part, 0)
+        arriving = np.where(paths.links_or_fault >= 0, paths.share, 0)
         arrives = np.bincount(paths.pair, arriving, len(source)).astype(np.float64)
         # Hosts of one switch reach each other over no link.
         up = prediction.outage.up(prediction.build.wiring.names)
         arrives[(source == destination) & up[source]] = 1
         arcs = paths.arcs[hop, path].astype(np.int64)
-        return cls(arcs, paths.pair[path], paths.part[path], arrives)
+        return cls(arcs, paths.pair[path], paths.share[path], arrives)

@@ -32,8 +32,8 @@ from numpy.typing import NDArray
 
 from compilers.forwarding.host_paths import HostPaths, TabulatedHops
 from compilers.forwarding.walks import Numbers, Walks
-from compilers.routing.intact_build import Intact
-from compilers.routing.link_repair import repaired
+from compilers.routing.intact_build import IntactBuild
+from compilers.routing.link_repair import repair_tables
 from compilers.tables.build import Build
 from compilers.tables.fib import LOST
 from compilers.wiring.wiring import Wiring
@@ -237,7 +237,7 @@ class Prediction:
             paths = block.paths
             in_port = np.zeros(len(paths.pair), np.int64)
             marked = np.zeros(len(paths.pair), np.bool_)
-            for arcs, leaves_marked in zip(paths.arcs, paths.marked, strict=True):
+            for arcs, leaves_marked in zip(paths.arcs, paths.is_marked, strict=True):
                 on_way = np.flatnonzero(arcs >= 0)  # the paths that have not ended
                 switch, link = np.divmod(arcs[on_way].astype(np.int64), links)
                 pair = paths.pair[on_way]
@@ -363,14 +363,14 @@ def _walks_around(walks: Walks, avoided: Outage) -> Walks:
     dead = (program.far >= 0) & ~avoided.cabling(program, names).works
     if not dead.any():
         return walks
-    tables = repaired(_intact(walks.build), dead).tables
+    tables = repair_tables(_intact(walks.build), dead).tables
     return Walks.of(replace(walks.build, tables=tables))
 
 
 @lru_cache(maxsize=2)
-def _intact(build: Build) -> Intact:
+def _intact(build: Build) -> IntactBuild:
     """A build prepared for repairs."""
-    return Intact.of(build)
+    return IntactBuild.of(build)
 
 
 def _tabulated(walks: Walks, outage: Outage) -> TabulatedHops:
@@ -390,7 +390,7 @@ def _predict(tabulated: TabulatedHops, outage: Outage) -> Prediction:
         powered = _powered_pairs(up)
         # `legs.second` are the paths from an intermediate to the destination. For a packet that
         # begins there, that is its first path: the minimal one.
-        first = tabulated.legs.second.length.reshape(powered.shape)
+        first = tabulated.legs.from_intermediates.links_or_fault.reshape(powered.shape)
         fewest, most = tabulated.lengths_over_intermediates()
         return Prediction(
             build=walks.build,
@@ -425,7 +425,7 @@ def _with_hops(prediction: Prediction, destinations: NDArray[np.bool_]) -> Predi
     up = prediction.outage.up(prediction.build.wiring.names)
     pairs = (_powered_pairs(up) & destinations).astype(np.int64)
     for block in prediction._blocks(pairs):
-        hops, ends = block.paths.length, (block.source, block.destination)
+        hops, ends = block.paths.links_or_fault, (block.source, block.destination)
         # The paths of a pair follow each other, its first path first.
         _, first_path = np.unique(block.paths.pair, return_index=True)
         first_path_hops[ends] = hops[first_path]

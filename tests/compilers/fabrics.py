@@ -8,7 +8,7 @@ from functools import cache
 from ipaddress import IPv4Network
 
 from compilers.pipeline import compile_placed
-from compilers.routing.minimal_routes import minimal
+from compilers.routing.minimal_routes import minimal_tables
 from compilers.spec.address_blocks import ipv4_block_length
 from compilers.spec.fabric_file import LoadedFabric
 from compilers.spec.forwarding import PLAIN
@@ -40,7 +40,7 @@ def polarfly_build(q: int, hosts: int = 1) -> Build:
             host_mac=default_host_macs(topology.graph.order, hosts),
             hierarchy=topology.hierarchy,
         ),
-        tables=minimal(topology, wiring),
+        tables=minimal_tables(topology, wiring),
     )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from compilers.routing.alternate_weights import weight_pairs
 from compilers.routing.choose import choices
-from compilers.routing.minimal_routes import minimal
+from compilers.routing.minimal_routes import minimal_tables
 from compilers.spec.address_blocks import ipv4_block_length
 from compilers.spec.forwarding import Forwarding, Protect
 from compilers.spec.node_systems import CONTROL_KEYS
@@ -29,7 +29,7 @@ from compilers.wiring.addressing import Addressing
 from compilers.wiring.generated_inventory import generated_inventory
 from compilers.wiring.mac_addresses import default_host_macs
 from compilers.wiring.wire import wire
-from extensions.scale.star_choices import with_choices
+from extensions.scale.star_choices import tables_with_choices
 
 
 @cache
@@ -69,7 +69,7 @@ def routed(
             host_mac=default_host_macs(topology.graph.order, hosts),
             hierarchy=topology.hierarchy,
         ),
-        tables=choices(minimal(topology, wiring), topology, wiring, forwarding),
+        tables=choices(minimal_tables(topology, wiring), topology, wiring, forwarding),
     )
 
 
@@ -96,7 +96,7 @@ def by_class(q: int, supernode: str, degree: int, spread: bool = True) -> Build:
         balance="compact-valiant" if spread else "minimal",
         forwarding=forwarding,
         policy={"minimal_share": "equal-cost", "disjoint": "none"} if spread else {},
-        tables=with_choices(build.tables, build.topology, build.wiring, forwarding),
+        tables=tables_with_choices(build.tables, build.topology, build.wiring, forwarding),
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from compilers.proof.lossless.channels import channels, switch_ranks
+from compilers.proof.lossless.channels import find_channels, switch_ranks
 from polarfab.fabric import Fabric
 from tests.compilers.targets.ovs_text_fabric import TextFabric, channels_needed
 
@@ -83,6 +83,6 @@ def test_every_way(routing, topology, tmp_path):
     assert {kind: packets.links.max() for kind, packets in walks.items()} == {
         kind: longest[kind] for kind in walks
     }
-    found = channels(build, "valley", ("link", "node"))
-    assert found.free
+    found = find_channels(build, "valley", ("link", "node"))
+    assert found.is_deadlock_free
     assert channels_needed(rank, *walks.values()) == found.count

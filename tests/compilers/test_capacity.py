@@ -3,7 +3,7 @@
 import pytest
 
 from compilers.capacity import needed_entries
-from compilers.demand.fitted_tables import with_demand
+from compilers.demand.fitted_tables import fit_to_demand
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.targets.openflow.pipeline import Pipeline
@@ -107,7 +107,7 @@ def test_groups_of_shares_that_are_fitted_count():
     flows = "".join(
         f"{s},{(7 * s * s + 3 * k) % 31},{1 + k}\n" for s in range(31) for k in range(3)
     )
-    build = with_demand(build, TextFile("d.csv", flows, ""), 1.0)
+    build = fit_to_demand(build, TextFile("d.csv", flows, ""), 1.0)
     pipeline = Pipeline(build)
     emitted = [sum(len(g.egress) for g in pipeline.groups(v)) for v in range(31)]
     assert needed_entries(build.tables, build.wiring, 1)["groups"].tolist() == emitted

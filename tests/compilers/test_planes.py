@@ -13,7 +13,7 @@ import pytest
 
 from compilers.cabling.bill import bill
 from compilers.cabling.cable_plan import cables_of, hardware_of
-from compilers.cabling.schedule_columns import CABLE_COLUMNS, Rows
+from compilers.cabling.schedule_columns import CABLE_COLUMNS, ScheduleRows
 from compilers.expansion.grow import grow
 from compilers.pipeline import compile_fabric
 from compilers.planes import compile_planes
@@ -52,7 +52,7 @@ def own(build: Build) -> dict[str, set[object]]:
     """What only one plane may have."""
     w, a = build.wiring, build.addressing
     cables = cables_of(w, hardware_of(build))
-    rows = Rows.of(w, cables)
+    rows = ScheduleRows.of(w, cables)
     known = hardware_of(build)
     places = zip(known.rack.tolist(), known.unit.tolist(), strict=True)
     return {

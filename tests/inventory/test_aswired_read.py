@@ -12,7 +12,7 @@ import yaml
 
 from compilers.audit.neighbour_file import neighbour_forms, read_facts
 from compilers.audit.route_table_file import device_texts, read_tables
-from compilers.readers.devices.neighbour_facts import Seen
+from compilers.readers.devices.neighbour_facts import NeighbourSighting
 from inventory.problems import InputError
 from tests.compilers.audit.device_tables import PRINTERS
 from tests.compilers.spec.makers import mutated_bytes, mutated_tree
@@ -149,7 +149,7 @@ def test_each_form(tmp_path: Path, name: str, told: bool) -> None:
     text, node, port, far, far_port = TABLES[name]
     (tmp_path / "n1.txt").write_text(text)
     facts = read_facts([tmp_path], name.split()[0] if told else None)
-    first: Seen = facts.seen[0]
+    first: NeighbourSighting = facts.seen[0]
     assert (first.near.nodes[0], first.near.ports) == (node, port)
     assert (first.far.nodes[0], first.far.ports) == (far, far_port)
     assert first.near.nodes in facts.reporters

@@ -76,10 +76,10 @@ def test_every_path_is_a_shortest_one(family: str, parameters: dict[str, Any]) -
 def test_first_neighbours_are_those_of_the_lines(q: int) -> None:
     """They are by algebra, too: the table of all lines, which is the graph, is not made."""
     around = lines(q)
-    assert np.array_equal(plane(q).near, around[:, 0])
+    assert np.array_equal(plane(q).first_neighbour, around[:, 0])
     itself = around[:, 0] == np.arange(len(around))
     expected = np.where(itself, around[:, 1], around[:, 0])
-    assert np.array_equal(star(q, "complete", 2).neighbour, expected)
+    assert np.array_equal(star(q, "complete", 2).first_neighbour, expected)
 
 
 @pytest.mark.parametrize(("family", "q"), [("polarfly", 4), ("pn", 3), ("pn", 4), ("oft", 3)])

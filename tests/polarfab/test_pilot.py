@@ -284,7 +284,7 @@ def test_nothing_changes_that_need_not(
     shutil.copytree(on_first_day, tmp_path / "with larger")
     print_routes(larger.build, tmp_path / "with larger" / "routes", [REPLACED])
     require_right(larger.build, tmp_path / "with larger")
-    settings = {(change.name, change.what) for change in compare(pilot, larger.build).settings}
+    settings = {(change.name, change.setting) for change in compare(pilot, larger.build).settings}
     assert settings == {(REPLACED, "serial"), (REPLACED, "type")}
     after = texts(larger, some, tmp_path / "larger")
     assert {key.split("/")[0] for key in before if after[key] != before[key]} == {REPLACED}

@@ -24,7 +24,7 @@ from inventory.problems import InputError, Problem, not_among
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class AnalysisOptions:
     """Options of the analyses. Each analysis takes those that it needs."""
 
     runs: int = RUNS
@@ -47,7 +47,7 @@ class Analysis:
     """The table: a value for each column's name in JSON, the same names in all rows."""
 
 
-Analyser = Callable[[Topology, Options, Report | None], Analysis]
+Analyser = Callable[[Topology, AnalysisOptions, Report | None], Analysis]
 """A function from a topology, options, and a function that reports progress, to the result."""
 
 
@@ -63,7 +63,7 @@ def applicable(topology: Topology) -> list[str]:
 
 
 def analyse(
-    topology: Topology, name: str, options: Options, report: Report | None = None
+    topology: Topology, name: str, options: AnalysisOptions, report: Report | None = None
 ) -> Analysis:
     """One analysis of a topology.
 
@@ -75,7 +75,7 @@ def analyse(
     return ANALYSES[name](topology, options, report)
 
 
-def _distances(topology: Topology, options: Options, report: Report | None) -> Analysis:
+def _distances(topology: Topology, options: AnalysisOptions, report: Report | None) -> Analysis:
     """The distances between nodes with hosts, a row for each distance."""
     distances = distribution(topology, report, workers=options.workers)
     return Analysis(
@@ -84,7 +84,7 @@ def _distances(topology: Topology, options: Options, report: Report | None) -> A
     )
 
 
-def _paths(topology: Topology, _: Options, report: Report | None) -> Analysis:
+def _paths(topology: Topology, _: AnalysisOptions, report: Report | None) -> Analysis:
     """The fewest and most paths between two vertices, a row for each class of pairs."""
     rows = [
         {
@@ -103,7 +103,7 @@ def _paths(topology: Topology, _: Options, report: Report | None) -> Analysis:
     return Analysis({"classes": len(rows)}, rows)
 
 
-def _load(topology: Topology, options: Options, report: Report | None) -> Analysis:
+def _load(topology: Topology, options: AnalysisOptions, report: Report | None) -> Analysis:
     """The loads of arcs under uniform traffic, a row for each load."""
     load = uniform(topology, report, options.workers)
     facts = {
@@ -116,7 +116,7 @@ def _load(topology: Topology, options: Options, report: Report | None) -> Analys
     return Analysis(facts, [{"load": value, "arcs": n} for value, n in load.histogram()])
 
 
-def _bisection(topology: Topology, _: Options, report: Report | None) -> Analysis:  # noqa: ARG001
+def _bisection(topology: Topology, _: AnalysisOptions, report: Report | None) -> Analysis:  # noqa: ARG001
     """The smallest cut that METIS finds, a row for each side of it."""
     smallest = bisection(topology)
     facts = {"cut": smallest.cut, "links": smallest.links, "fraction": smallest.fraction}
@@ -131,7 +131,7 @@ def _bisection(topology: Topology, _: Options, report: Report | None) -> Analysi
     return Analysis(facts, rows)
 
 
-def _resilience(topology: Topology, options: Options, report: Report | None) -> Analysis:
+def _resilience(topology: Topology, options: AnalysisOptions, report: Report | None) -> Analysis:
     """The resilience to random link failures, a row for each point of the curve."""
     failures = resilience(
         topology, options.runs, options.seed, report=report, workers=options.workers
@@ -146,7 +146,7 @@ def _resilience(topology: Topology, options: Options, report: Report | None) -> 
     return Analysis(facts, [asdict(point) for point in failures.curve])
 
 
-def _expansion(topology: Topology, options: Options, report: Report | None) -> Analysis:
+def _expansion(topology: Topology, options: AnalysisOptions, report: Report | None) -> Analysis:
     """The figures of a PolarFly that grows, a row for each addition."""
     return Analysis(
         {"methods": ", ".join(growth_methods(topology))},

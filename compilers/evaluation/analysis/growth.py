@@ -16,7 +16,7 @@ from inventory.problems import InputError
 
 
 @dataclass(frozen=True, slots=True)
-class Growth:
+class GrowthStep:
     """The figures of the fabric after some additions by a method."""
 
     method: str | None
@@ -46,7 +46,7 @@ def growth_methods(topology: Topology) -> tuple[str, ...]:
     return tuple(method for method in METHODS if not growth_problems(topology, method, 1))
 
 
-def growth(topology: Topology, racks: int = 4, report: Report | None = None) -> list[Growth]:
+def growth(topology: Topology, racks: int = 4, report: Report | None = None) -> list[GrowthStep]:
     """The fabric as it is, and with 1 to `racks` additions by every method that it allows.
 
     Args:
@@ -76,17 +76,17 @@ def growth(topology: Topology, racks: int = 4, report: Report | None = None) -> 
     return figures
 
 
-def _measure(method: str | None, racks: int, topology: Topology, added: int) -> Growth:
+def _measure(method: str | None, racks: int, topology: Topology, added: int) -> GrowthStep:
     """Measure a grown fabric.
 
     Args:
-        method: as in `Growth`.
-        racks: as in `Growth`.
+        method: as in `GrowthStep`.
+        racks: as in `GrowthStep`.
         topology: the grown fabric.
         added: the number of links that were added.
     """
     distances, degrees = distribution(topology), topology.graph.degrees
-    return Growth(
+    return GrowthStep(
         method=method,
         racks=racks,
         nodes=topology.graph.order,

@@ -27,7 +27,7 @@ from the level of every vertex, so no shortest path leads there."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Load:
+class ArcLoads:
     """The load of the arcs when every node with hosts sends one unit to every other."""
 
     arcs: NDArray[np.float64]
@@ -59,7 +59,7 @@ class Load:
 
 def uniform(
     topology: Topology, report: Report | None = None, workers: Workers = THIS_PROCESS
-) -> Load:
+) -> ArcLoads:
     """The load of every arc. A pair's unit is split evenly over its shortest paths.
 
     This is Brandes' accumulation, for a block of sources at a time. σ(v) is the number of shortest
@@ -71,7 +71,7 @@ def uniform(
         arcs += load_of_block
     endpoints = int(np.count_nonzero(topology.endpoints))
     pairs = endpoints * (endpoints - 1)
-    return Load(arcs, float(arcs.sum()) / pairs, endpoints)
+    return ArcLoads(arcs, float(arcs.sum()) / pairs, endpoints)
 
 
 def _load_of_sources(topology: Topology) -> Callable[[NDArray[np.int64]], NDArray[np.float64]]:

@@ -30,7 +30,7 @@ LEAST_LINKS = 4096
 
 
 @dataclass(frozen=True, slots=True)
-class Point:
+class FailurePoint:
     """A point of the curve: the fabric with some links failed."""
 
     fraction: float
@@ -51,7 +51,7 @@ class Resilience:
     """The disconnection ratio of each run, ascending."""
     median: float
     """The median ratio; of an even number of runs, the lower of the two in the middle."""
-    curve: tuple[Point, ...]
+    curve: tuple[FailurePoint, ...]
     """The points of the run with the median ratio."""
 
 
@@ -104,7 +104,7 @@ def _survived_by_run(topology: Topology, seed: int) -> Callable[[int], int]:
     return lambda run: _survived_failures(topology, edges[_order(len(edges), seed, run)])
 
 
-def _point_of_failed(topology: Topology, order: NDArray[np.int64]) -> Callable[[int], Point]:
+def _point_of_failed(topology: Topology, order: NDArray[np.int64]) -> Callable[[int], FailurePoint]:
     """Return the function from a number of failed links to the point of the curve."""
     edges = topology.graph.edges()
     return lambda failed: _point(topology, edges, order, failed)
@@ -160,8 +160,8 @@ def _failed_counts(links: int, survived: int, step: float) -> list[int]:
 
 def _point(
     topology: Topology, edges: NDArray[np.int32], order: NDArray[np.int64], failed: int
-) -> Point:
+) -> FailurePoint:
     """The point of the curve with some links failed."""
     remaining = Graph.from_edges(topology.graph.order, edges[order[failed:]])
     distances = distribution(topology, graph=remaining)
-    return Point(failed / len(edges), failed, distances.diameter, distances.mean)
+    return FailurePoint(failed / len(edges), failed, distances.diameter, distances.mean)

@@ -23,15 +23,15 @@ from compilers.proof.failures.risk_cases import Elements, kinds_at_once, named_e
 class FailureCases:
     """The cases of a kind of failure: how many there are, and which are tried.
 
-    `rows` lists the cases that are tried. It is None if all pairs of elements are tried, which need
-    no list: case a·(E + S) + b has the elements a and b.
+    `tried_cases` lists the cases that are tried. It is None if all pairs of elements are tried,
+    which need no list: case a·(E + S) + b has the elements a and b.
     """
 
     all_cases: int
     """How many cases there are."""
     elements: int
     """E + S, the number of cables and switches."""
-    rows: Numbers | None
+    tried_cases: Numbers | None
     """int64[n, F], the failed elements of each case that is tried; smaller cases are filled up with
     E + S. None: all pairs."""
     names: tuple[str, ...] = ()
@@ -114,20 +114,20 @@ class FailureCases:
         return " and ".join(map(walks.name, self.failed(case)))
 
     @property
-    def tried(self) -> int:
+    def tried_count(self) -> int:
         """The number of cases that are walked."""
-        return self.all_cases if self.rows is None else len(self.rows)
+        return self.all_cases if self.tried_cases is None else len(self.tried_cases)
 
     @property
-    def at_once(self) -> int:
+    def failures_a_case(self) -> int:
         """The most elements that fail in a case."""
-        return 2 if self.rows is None else self.rows.shape[1]
+        return 2 if self.tried_cases is None else self.tried_cases.shape[1]
 
     def failed(self, case: int) -> list[int]:
         """The failed elements of a case."""
-        if self.rows is None:
+        if self.tried_cases is None:
             return list(divmod(case, self.elements))
-        return [element for element in self.rows[case].tolist() if element < self.elements]
+        return [element for element in self.tried_cases[case].tolist() if element < self.elements]
 
 
 def _sample_of_sets(elements: int, at_once: int, sample: int, seed: int) -> Numbers:

@@ -32,8 +32,8 @@ from compilers.forwarding.walks import (
     NO_LOST_PAIRS,
     BlockWalk,
     HostPathFigures,
-    Lengths,
     Numbers,
+    PathLengths,
     Progress,
     Walks,
     packet_count,
@@ -174,7 +174,14 @@ def walk_failures(
             this kind.
     """
     if kind in ("link", "node"):
-        return walk(build, (kind,), progress, destinations, walks, workers).failures[0]
+        return walk(
+            build,
+            kinds=(kind,),
+            progress=progress,
+            destinations=destinations,
+            walks=walks,
+            workers=workers,
+        ).failures[0]
     walks = walks or Walks.of(build, None if destinations is None else len(destinations))
     if sample is None:
         quick = kind == "2" and build.forwarding.repairs and packet_count(build) <= PAIRS_UP_TO
@@ -204,9 +211,11 @@ def _require_paths(walks: Walks, cases: FailureCases) -> None:
     if not len(onward):
         return
     fewest_links = int(np.count_nonzero(onward, axis=2)[walks.program.far >= 0].min())
-    most_down = cases.at_once
+    most_down = cases.failures_a_case
     if fewest_links <= most_down and cases.names:
-        most_down = max(_most_links_down(walks, cases.failed(case)) for case in range(cases.tried))
+        most_down = max(
+            _most_links_down(walks, cases.failed(case)) for case in range(cases.tried_count)
+        )
     if fewest_links <= most_down:
         required = (
             f"fewer than {fewest_links} failures at once where packets are marked, a larger q, "
@@ -242,7 +251,7 @@ def _single_failures(
     lengths = {"link": tabulated.link, "node": tabulated.node}
     reports = [_report(walks, kind, cases, lengths[kind]) for kind, cases in cases_of_kind.items()]
     results = WalkResults(tabulated.alternates, tuple(reports))
-    suspect = tabulated.suspect
+    suspect = tabulated.suspect_destinations
     if not len(suspect):
         return results
     reports = [_by_rule(kind, cases, walks, suspect) for kind, cases in cases_of_kind.items()]
@@ -252,18 +261,20 @@ def _single_failures(
 
 def _by_rule(kind: str, cases: FailureCases, walks: Walks, block: Numbers) -> FailureReport:
     """The report on the packets to some destinations, by the rule itself, with all lost pairs."""
-    if cases.rows is None:  # all pairs
+    if cases.tried_cases is None:  # all pairs
         lengths, lost = walks.follow_pairs_of_failures(block)
-        return _report(walks, kind, cases, lengths, lost, block)
-    walked = walks.follow_cases(block, cases.rows)
-    return _report(walks, kind, cases, walked.lengths, walked.lost, block)
+        return _report(walks, kind=kind, cases=cases, lengths=lengths, lost=lost, block=block)
+    walked = walks.follow_cases(block, cases.tried_cases)
+    return _report(
+        walks, kind=kind, cases=cases, lengths=walked.lengths, lost=walked.lost_pairs, block=block
+    )
 
 
 def _report(
     walks: Walks,
     kind: str,
     cases: FailureCases,
-    lengths: Lengths = Lengths(),  # noqa: B008 (a frozen value)
+    lengths: PathLengths = PathLengths(),  # noqa: B008 (a frozen value)
     lost: Numbers = NO_LOST_PAIRS,
     block: Numbers = NO_DESTINATIONS,
 ) -> FailureReport:
@@ -274,7 +285,7 @@ def _report(
         kind: the kind of failures.
         cases: its cases.
         lengths: the lengths of paths under these.
-        lost: int64[m, 4], the lost pairs, as in `CasesWalked.lost`.
+        lost: int64[m, 4], the lost pairs, as in `CaseWalks.lost_pairs`.
         block: int64[D], the destinations, which columns of `lost` index.
     """
     switches_with_hosts = int(np.count_nonzero(walks.has_hosts))
@@ -287,7 +298,7 @@ def _report(
     examples = (column[:LOSS_EXAMPLES].tolist() for column in (case, source, destination))
     return FailureReport(
         kind=kind,
-        cases=cases.tried,
+        cases=cases.tried_count,
         all_cases=cases.all_cases,
         lost_pairs=len(lost),
         looped=int(lost[:, PAIR_FOR_EVER].sum()),
@@ -297,7 +308,7 @@ def _report(
             FailureLoss(cases.name(walks, c), s, d) for c, s, d in zip(*examples, strict=True)
         ),
         cut_off=count_cut_off(walks, cases, case, source, destination) if counts_cut_off else 0,
-        pairs=cases.tried * switches_with_hosts * (switches_with_hosts - 1),
+        pairs=cases.tried_count * switches_with_hosts * (switches_with_hosts - 1),
     )
 
 
@@ -305,7 +316,7 @@ def _merge_results(walked: WalkResults, more: WalkResults) -> WalkResults:
     """The results for two blocks of destinations together."""
     pairs = zip(walked.failures, more.failures, strict=True)
     reports = tuple(_merge_reports(first, second) for first, second in pairs)
-    return WalkResults(walked.alternates.joined(more.alternates), reports)
+    return WalkResults(walked.alternates.combined(more.alternates), reports)
 
 
 def _merge_reports(report: FailureReport, more: FailureReport) -> FailureReport:

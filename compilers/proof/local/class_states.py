@@ -62,10 +62,10 @@ def class_states(build: Build, may_fail: NDArray[np.bool_]) -> ClassStates:
     choices = np.zeros(shape, np.int16)
     sole_link = np.full(shape, NONE, np.int16)
     balanced_links = np.zeros((*shape, (most_links + 7) // 8), np.uint8)
-    use = PortUse.of(wiring)
+    port_use = PortUse.of(wiring)
     for block in switch_blocks(build):
         minimal = program.order[block, :, MINIMAL_LINK]
-        balanced = balanced_links_of(classes_of(build, block), use.part(block), minimal)
+        balanced = balanced_links_of(classes_of(build, block), port_use.part(block), minimal)
         balanced_links[block], choices[block] = balanced.links, balanced.choices
         link_count = set_bits(balanced.links)
         sole_link[block][link_count > 1] = SEVERAL
@@ -87,20 +87,20 @@ def class_states(build: Build, may_fail: NDArray[np.bool_]) -> ClassStates:
     return states
 
 
-def balanced_links_of(build: Build, use: PortUse, minimal: NDArray[np.int16]) -> BalancedLinks:
+def balanced_links_of(build: Build, port_use: PortUse, minimal: NDArray[np.int16]) -> BalancedLinks:
     """The balanced links: the minimal link and the alternates, as far as they have a weight.
 
     Args:
         build: with the classes of n switches.
-        use: the use of their ports.
+        port_use: the use of their ports.
         minimal: int16[n, C], the minimal link of each class, -1 where there is none.
     """
     weight = build.tables.classes.weight
-    if isinstance(weight, AlternateWeights) and (packed := packed_alternates(build, use)):
+    if isinstance(weight, AlternateWeights) and (packed := packed_alternates(build, port_use)):
         alternates = _packed_alternates(weight, packed)
         minimal_weight = weight.packed.weight[..., MINIMAL_WEIGHT]
     else:
-        alternates = _listed_alternates(build, use)
+        alternates = _listed_alternates(build, port_use)
         minimal_weight = np.asarray(weight)[..., MINIMAL_WEIGHT]
     uses_minimal = (minimal_weight > 0) & (minimal >= 0)
     s, c = np.nonzero(uses_minimal)
@@ -117,11 +117,11 @@ def _packed_alternates(weight: AlternateWeights, packed: AlternateLinks) -> Bala
     return BalancedLinks(links, np.where(has_weight, count, 0))
 
 
-def _listed_alternates(build: Build, use: PortUse) -> BalancedLinks:
+def _listed_alternates(build: Build, port_use: PortUse) -> BalancedLinks:
     """The alternates with a weight, if each alternate has a weight of its own."""
     classes = build.tables.classes
     links = np.zeros((*classes.port.shape, (build.wiring.far.shape[1] + 7) // 8), np.uint8)
-    alternate, weight = use.links(np.asarray(classes.alternate)), np.asarray(classes.weight)
+    alternate, weight = port_use.links(np.asarray(classes.alternate)), np.asarray(classes.weight)
     has_weight = (alternate >= 0) & (weight[..., ALTERNATES_WEIGHT:] > 0)
     s, c, n = np.nonzero(has_weight)
     byte, bit = byte_and_bit(alternate[s, c, n])

@@ -24,13 +24,13 @@ from compilers.forwarding.machine_code import for_packets
 from compilers.forwarding.walks import Progress, packet_count
 from compilers.proof.local.class_states import class_states
 from compilers.proof.local.destination_blocks import destination_blocks
-from compilers.proof.local.minimal_paths import LINKS_LIMIT, Findings
+from compilers.proof.local.minimal_paths import LINKS_LIMIT, LocalFindings
 from compilers.proof.local.state_proof import prove_states
 from compilers.routing.marked_spread import fewest_onward
 from compilers.tables.build import Build
 
 PROVABLE_KINDS = ("link", "node")
-"""The kinds of failures that can be proved, at the indexes `LINK` and `NODE` of `Findings`."""
+"""The kinds of failures that can be proved, at the indexes `LINK` and `NODE` of `LocalFindings`."""
 
 Bits = NDArray[np.bool_]
 Numbers = NDArray[np.int64]
@@ -99,7 +99,7 @@ class LocalProof:
         )
 
     @property
-    def open(self) -> Numbers:
+    def unproved_destinations(self) -> Numbers:
         """int64[n], the open destinations: those to which delivery or a repair is not proved."""
         holds: Bits = np.logical_and.reduce([self.delivers, *self.repaired.values()])
         return self.destinations[~holds]
@@ -124,7 +124,8 @@ def local_proof(
     """Prove what holds towards all destinations.
 
     Args:
-        build: its cables and prefixes are sound (`build_soundness.walkable`), and it is `provable`.
+        build: its cables and prefixes are sound (`build_soundness.unwalkable_values`), and it is
+            `provable`.
         kinds: the kinds of failures, of `link` and `node`.
         progress: called with destinations done and all.
     """
@@ -133,7 +134,7 @@ def local_proof(
     prove: Callable[..., None] = for_packets(packet_count(build), prove_states)
     destinations, blocks = np.flatnonzero(build.topology.endpoints), destination_blocks(build)
     count = len(destinations)
-    findings = Findings(
+    findings = LocalFindings(
         delivers=np.ones(count, np.bool_),
         repaired=np.ones((count, len(PROVABLE_KINDS)), np.bool_),
         stretch=np.zeros((count, len(PROVABLE_KINDS)), np.int64),
@@ -145,7 +146,7 @@ def local_proof(
     def prove_block(number: int) -> int:
         """Prove a block; returns how many destinations there are up to its end."""
         block = blocks.block(number)
-        of_block = Findings(*(column[block.indexes] for column in findings))
+        of_block = LocalFindings(*(column[block.indexes] for column in findings))
         prove(states, block.rows, may_fail, of_block)
         return int(block.indexes.stop)
 
@@ -157,7 +158,7 @@ def local_proof(
     return _proof_of(destinations, findings, kinds)
 
 
-def _proof_of(destinations: Numbers, findings: Findings, kinds: tuple[str, ...]) -> LocalProof:
+def _proof_of(destinations: Numbers, findings: LocalFindings, kinds: tuple[str, ...]) -> LocalProof:
     """The findings as a proof, for the kinds of failures that were asked for."""
     columns = {kind: column for column, kind in enumerate(PROVABLE_KINDS) if kind in kinds}
     delivers, stretch, longest = findings.delivers, findings.stretch, findings.longest

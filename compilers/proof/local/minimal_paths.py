@@ -81,7 +81,7 @@ class MinimalPaths(NamedTuple):
     """int8[S], the links to that switch."""
 
 
-class Findings(NamedTuple):
+class LocalFindings(NamedTuple):
     """What is proved of k destinations. All bits are True at first, all numbers 0."""
 
     delivers: Array
@@ -199,7 +199,7 @@ def follow_defaults(states: ClassStates, rows: DestinationRows, paths: MinimalPa
 
 @loop
 def write_next_hops(
-    states: ClassStates, rows: DestinationRows, paths: MinimalPaths, findings: Findings
+    states: ClassStates, rows: DestinationRows, paths: MinimalPaths, findings: LocalFindings
 ) -> None:
     """Write `next_hop`, and prove that each destination delivers its packets and no other does."""
     for i in range(len(rows.listed)):
@@ -216,7 +216,7 @@ def write_next_hops(
 
 @loop
 def follow_listed(
-    states: ClassStates, rows: DestinationRows, paths: MinimalPaths, findings: Findings
+    states: ClassStates, rows: DestinationRows, paths: MinimalPaths, findings: LocalFindings
 ) -> None:
     """Write `hops` of the listed switches, and prove that their packets arrive.
 
@@ -256,7 +256,7 @@ def follow_listed(
 
 @loop
 def count_pairs(
-    states: ClassStates, rows: DestinationRows, paths: MinimalPaths, findings: Findings
+    states: ClassStates, rows: DestinationRows, paths: MinimalPaths, findings: LocalFindings
 ) -> int:
     """Write `hop_counts`, and raise `longest` to the links of minimal paths.
 
@@ -289,7 +289,7 @@ def count_pairs(
 
 
 @loop
-def count_choices(states: ClassStates, rows: DestinationRows, findings: Findings) -> bool:
+def count_choices(states: ClassStates, rows: DestinationRows, findings: LocalFindings) -> bool:
     """Write `choices`; returns whether any hosts may take other links than the minimal one."""
     by_default, detours = 0, False
     for s in range(len(rows.default)):
@@ -310,7 +310,11 @@ def count_choices(states: ClassStates, rows: DestinationRows, findings: Findings
 
 @loop
 def require_shortest(
-    states: ClassStates, rows: DestinationRows, paths: MinimalPaths, findings: Findings, most: int
+    states: ClassStates,
+    rows: DestinationRows,
+    paths: MinimalPaths,
+    findings: LocalFindings,
+    most: int,
 ) -> None:
     """Prove that minimal paths from switches with hosts are shortest paths over the cables.
 

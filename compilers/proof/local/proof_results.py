@@ -55,9 +55,9 @@ class ProofResults:
     """All paths while nothing is down."""
     failures: tuple[FailureReport, ...]
     """One report for each kind of failure."""
-    use: LocalUse
+    local_use: LocalUse
     """How much of this was proved without a walk."""
-    wrong: bool
+    is_contradicted: bool
     """Whether a walk contradicts the proof; then no result of the proof may be believed."""
 
 
@@ -86,7 +86,7 @@ def proof_results(
     use = LocalUse(
         proved=kinds,
         destinations=len(proof.destinations),
-        open=len(proof.open),
+        open=len(proof.unproved_destinations),
         walked=len(checked),
     )
     return ProofResults(alternates, tuple(reports), use, wrong)
@@ -128,7 +128,7 @@ class _Walks:
             for rank in (by_hops_and_stretch, proof.stretch[kind]):
                 if repaired.any():
                     checked[np.where(repaired, rank, -1).argmax()] = True
-        walked = np.union1d(proof.destinations[checked], proof.open)
+        walked = np.union1d(proof.destinations[checked], proof.unproved_destinations)
         to_walked = towards(build, walked)
         return cls(proof, to_walked, Walks.of(to_walked, len(walked)), checked)
 

@@ -64,7 +64,7 @@ class WholeFabricProof(Protocol):
         """Prove that all pairs of switches have a minimal path.
 
         Args:
-            build: its cables and prefixes are sound (`build_soundness.walkable`).
+            build: its cables and prefixes are sound (`build_soundness.unwalkable_values`).
             seed: chooses what is looked at by chance.
 
         Returns:

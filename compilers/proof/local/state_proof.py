@@ -3,7 +3,8 @@
 A state of a packet is what decides its next hop: a switch, an ingress link and a destination. A
 walk follows packets through all states and under all failures. This proof looks at each state once,
 and needs a few look-ups for it. `local_proof` calls `prove_states` for a block of destinations at a
-time, with what each egress class does (`class_cases`); the results are written into `Findings`.
+time, with what each egress class does (`class_cases`); the results are written into
+`LocalFindings`.
 
 *The argument.* Let d be a destination, and let the minimal paths of all switches to d arrive, which
 is proved first (`minimal_paths`). While all is up, a packet in transit leaves by the minimal link
@@ -60,7 +61,7 @@ from compilers.proof.local.class_cases import (
 from compilers.proof.local.minimal_paths import (
     LINKS_LIMIT,
     DestinationRows,
-    Findings,
+    LocalFindings,
     MinimalPaths,
     class_of,
     count_choices,
@@ -79,7 +80,7 @@ from compilers.proof.local.minimal_paths import (
 
 @loop
 def prove_states(
-    states: ClassStates, rows: DestinationRows, may_fail: Array, findings: Findings
+    states: ClassStates, rows: DestinationRows, may_fail: Array, findings: LocalFindings
 ) -> None:
     """Prove all states of packets to k destinations with hosts.
 
@@ -125,14 +126,14 @@ def prove_states(
 
 
 @loop
-def raise_longest(findings: Findings, links: int) -> None:
+def raise_longest(findings: LocalFindings, links: int) -> None:
     """Raise the bound `longest` of all destinations to a number of links."""
     for j in range(len(findings.longest)):
         findings.longest[j] = max(findings.longest[j], links)
 
 
 @loop
-def add_one_link(findings: Findings, j: int) -> None:
+def add_one_link(findings: LocalFindings, j: int) -> None:
     """Raise the stretch of a destination to at least one link, for both kinds of failures."""
     findings.stretch[j, LINK] = max(findings.stretch[j, LINK], 1)
     findings.stretch[j, NODE] = max(findings.stretch[j, NODE], 1)
@@ -144,7 +145,7 @@ def prove_listed(
     rows: DestinationRows,
     paths: MinimalPaths,
     may_fail: Array,
-    findings: Findings,
+    findings: LocalFindings,
     most_hops: int,
     failed: Array,
 ) -> None:
@@ -185,7 +186,7 @@ def prove_defaults(
     rows: DestinationRows,
     paths: MinimalPaths,
     may_fail: Array,
-    findings: Findings,
+    findings: LocalFindings,
     most_hops: int,
     failed: Array,
 ) -> None:
@@ -247,7 +248,7 @@ def prove_class(
     rows: DestinationRows,
     paths: MinimalPaths,
     may_fail: Array,
-    findings: Findings,
+    findings: LocalFindings,
     s: int,
     j: int,
     minimal_hops: int,
@@ -278,7 +279,7 @@ def cases_avoid(
     rows: DestinationRows,
     paths: MinimalPaths,
     may_fail: Array,
-    findings: Findings,
+    findings: LocalFindings,
     s: int,
     j: int,
     minimal_hops: int,
@@ -364,7 +365,7 @@ def follow_states(
     states: ClassStates,
     rows: DestinationRows,
     may_fail: Array,
-    findings: Findings,
+    findings: LocalFindings,
     s: int,
     j: int,
     minimal_hops: int,

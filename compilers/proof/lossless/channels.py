@@ -1,7 +1,7 @@
 """Count the virtual channels that keep a lossless fabric free of deadlock, and prove that they do.
 
 What comes in is a build and a scheme. What goes out are `Channels`. `verify` and the lossless
-extension call `channels`.
+extension call `find_channels`.
 
 On lossless links a packet holds the buffer of the link that it came over while it waits for the
 buffer of the next link. If such waits can form a cycle, the fabric can stop for ever: a deadlock.
@@ -55,7 +55,7 @@ class Channels:
     cycle, so that no deadlock can occur."""
 
     @property
-    def free(self) -> bool:
+    def is_deadlock_free(self) -> bool:
         """Whether no deadlock can occur."""
         return self.count > 0 and not self.cycle
 
@@ -84,7 +84,7 @@ def channels_along(build: Build, path: Sequence[int]) -> list[int]:
     return [0, *np.cumsum(valleys).tolist()][: len(path) - 1]
 
 
-def channels(
+def find_channels(
     build: Build,
     scheme: str = "valley",
     failures: Sequence[str] = (),
@@ -127,13 +127,13 @@ def channels(
     if legs == 2 and scheme == "valley":
         # A path of h links, both legs together, has at most h/2 valleys. The scheme *hop* needs h
         # channels for the longest path.
-        most_links = channels(build, "hop", failures).count
+        most_links = find_channels(build, "hop", failures).count
         count = min(count, 1 + most_links // 2)
     return Channels(
         scheme=scheme,
         count=count,
         dependencies=int(np.count_nonzero(waits)),
-        cycle=tuple(_cycle(_WaitGraph.of(waits, walks.program))),
+        cycle=tuple(_find_cycle(_WaitGraph.of(waits, walks.program))),
     )
 
 
@@ -174,7 +174,7 @@ class _WaitGraph:
         return awaited
 
 
-def _cycle(graph: _WaitGraph) -> list[int]:
+def _find_cycle(graph: _WaitGraph) -> list[int]:
     """The switches along a cycle of the graph of waits; [] if there is none.
 
     Arcs that no other arc waits for are removed until none are left (Kahn, 1962). What remains has

@@ -1,6 +1,6 @@
 """Check the names, ids and addresses of a build: each is well formed, and no two are the same.
 
-Each function looks at one kind of values, and yields those that are wrong as `Unsound`.
+Each function looks at one kind of values, and yields those that are wrong as `UnsoundValues`.
 `build_soundness` calls them after the checks of ports, cables and rows.
 
 In the findings, s is a switch, and i an index in a list of names or addresses.
@@ -13,7 +13,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_address
 
 import numpy as np
 
-from compilers.proof.soundness.unsound import Unsound, repeated, unsound_where
+from compilers.proof.soundness.unsound import UnsoundValues, repeated, unsound_where
 from compilers.spec.address_blocks import FIRST_HOST, Blocks, block_count, member_bits
 from compilers.spec.allocations import LENGTH, POOL, POOL_VALUES
 from compilers.spec.allocations_file import ALLOCATIONS
@@ -27,7 +27,7 @@ LARGEST_MAC = (1 << 48) - 1
 """The largest MAC address: all of its 48 bits are 1."""
 
 
-def names(build: Build) -> Iterator[Unsound]:
+def check_names(build: Build) -> Iterator[UnsoundValues]:
     """Names of nodes and hosts, and management addresses, that are missing or occur twice.
 
     Lists with too few or too many of them, and management addresses that are no addresses, too.
@@ -40,7 +40,7 @@ def names(build: Build) -> Iterator[Unsound]:
         ("hosts", wiring.host_names, switches * hosts),
     ):
         if len(texts) != count:
-            yield Unsound.one(key, f"{count} names", f"{len(texts)}")
+            yield UnsoundValues.one(key, f"{count} names", f"{len(texts)}")
     yield from _missing_or_repeated("names", (*wiring.names, *wiring.host_names))
     # A node need not have a management address.
     management = [address for address in wiring.management if address]
@@ -51,7 +51,7 @@ def names(build: Build) -> Iterator[Unsound]:
     )
 
 
-def _missing_or_repeated(key: str, texts: Sequence[str]) -> Iterator[Unsound]:
+def _missing_or_repeated(key: str, texts: Sequence[str]) -> Iterator[UnsoundValues]:
     """Texts that are empty, or that occur earlier in the list.
 
     Args:
@@ -73,7 +73,7 @@ def _is_address(text: str) -> bool:
         return False
 
 
-def datapath_ids(build: Build) -> Iterator[Unsound]:
+def check_datapath_ids(build: Build) -> Iterator[UnsoundValues]:
     """Datapath ids that are 0, or that two switches have."""
     ids = build.wiring.datapath_id
     yield from unsound_where(
@@ -86,7 +86,7 @@ def datapath_ids(build: Build) -> Iterator[Unsound]:
     )
 
 
-def mac_addresses(build: Build) -> Iterator[Unsound]:
+def check_mac_addresses(build: Build) -> Iterator[UnsoundValues]:
     """MAC addresses of hosts that another host or the gateway has, or that are not unicast."""
     addressing, hosts = build.addressing, build.wiring.host_port.shape[1]
     mac, gateway = addressing.host_mac.ravel(), addressing.gateway_mac
@@ -102,10 +102,10 @@ def mac_addresses(build: Build) -> Iterator[Unsound]:
         ),
     )
     if not 0 < gateway <= LARGEST_MAC or gateway & MULTICAST:
-        yield Unsound.one("addressing.gateway_mac", "a unicast MAC address", f"{gateway:#x}")
+        yield UnsoundValues.one("addressing.gateway_mac", "a unicast MAC address", f"{gateway:#x}")
 
 
-def blocks(build: Build) -> Iterator[Unsound]:
+def check_blocks(build: Build) -> Iterator[UnsoundValues]:
     """Address pools and blocks that are too small, or begin at another address than allocated.
 
     The checks end at the first fault, as the later ones need what the earlier ones have checked.
@@ -116,19 +116,21 @@ def blocks(build: Build) -> Iterator[Unsound]:
         build.topology.hierarchy,
     )
     if addressing.hierarchy != supernode_size:
-        yield Unsound.one("addressing.hierarchy", f"{supernode_size}", f"{addressing.hierarchy}")
+        yield UnsoundValues.one(
+            "addressing.hierarchy", f"{supernode_size}", f"{addressing.hierarchy}"
+        )
         return
     hosts, length = build.wiring.host_port.shape[1], addressing.ipv4_length
     block_size = 1 << max(32 - length, 0)
     if not 0 < length <= 32 or block_size < hosts + FIRST_HOST + 1:
-        yield Unsound.one(
+        yield UnsoundValues.one(
             "addressing.ipv4_length", f"blocks with room for {hosts} hosts", f"/{length}"
         )
         return
     pools = [pool for pool in (addressing.ipv4, addressing.ipv6) if pool]
     if addressing.first and not _are_of_pools(addressing.first, pools):
         required = f"the first address of the blocks in each of {len(pools)} pools, or none"
-        yield Unsound.one("addressing.first", required, ", ".join(map(str, addressing.first)))
+        yield UnsoundValues.one("addressing.first", required, ", ".join(map(str, addressing.first)))
         return
     for pool, pool_blocks in zip(pools, addressing.blocks(), strict=True):
         yield from _pool(
@@ -150,7 +152,7 @@ def _are_of_pools(firsts: Sequence[str], pools: Sequence[IPv4Network | IPv6Netwo
 
 def _pool(
     pool: IPv4Network | IPv6Network, blocks: Blocks, needed: int, aligned_bits: int
-) -> Iterator[Unsound]:
+) -> Iterator[UnsoundValues]:
     """What is wrong with a pool: it is not unicast, or has no room for its blocks where they begin.
 
     Args:
@@ -164,18 +166,18 @@ def _pool(
     block_size = 1 << max(pool.max_prefixlen - length, 0)
     begin, end = int(pool[0]), int(pool[-1]) + 1
     if (end - begin) // block_size < needed:
-        yield Unsound.one(path, f"a pool of {needed:,} blocks of /{length}", f"{pool}")
+        yield UnsoundValues.one(path, f"a pool of {needed:,} blocks of /{length}", f"{pool}")
     elif not begin <= blocks.first <= end - needed * block_size:
         required = f"a first address with {needed:,} blocks of /{length} behind it in {pool}"
-        yield Unsound.one("addressing.first", required, f"{ip_address(blocks.first)}")
+        yield UnsoundValues.one("addressing.first", required, f"{ip_address(blocks.first)}")
     elif blocks.first % (block_size << aligned_bits):
         required = f"a first address at which a /{length - aligned_bits} begins"
-        yield Unsound.one("addressing.first", required, f"{ip_address(blocks.first)}")
+        yield UnsoundValues.one("addressing.first", required, f"{ip_address(blocks.first)}")
     if any((pool.is_multicast, pool.is_loopback, pool.is_link_local, pool.is_unspecified)):
-        yield Unsound.one(path, "a pool of unicast addresses", f"{pool}")
+        yield UnsoundValues.one(path, "a pool of unicast addresses", f"{pool}")
 
 
-def _allocated_blocks(build: Build) -> Iterator[Unsound]:
+def _allocated_blocks(build: Build) -> Iterator[UnsoundValues]:
     """Allocations that name another beginning or length of blocks than the build has."""
     addressing, allocated = build.addressing, build.allocations.of(POOL).used
     in_build = {**addressing.first_addresses(), LENGTH: addressing.ipv4_length}
@@ -186,4 +188,4 @@ def _allocated_blocks(build: Build) -> Iterator[Unsound]:
         required = "no such row, as there is no pool"
         if key in in_build:
             required = str(as_value(in_build[key]))
-        yield Unsound.one(f"{ALLOCATIONS}: pool {key}", required, str(as_value(number)))
+        yield UnsoundValues.one(f"{ALLOCATIONS}: pool {key}", required, str(as_value(number)))

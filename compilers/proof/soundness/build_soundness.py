@@ -4,12 +4,12 @@ Walks tell where packets get to. They cannot tell that two hosts have one addres
 repairs is a host's port, or that a weight has no port. So `verify` calls three functions, which
 put the checks of this package together:
 
-- `walkable`: cables and prefixes, without which no packet can be followed;
-- `unsound`: all other values, one by one (`graph_soundness`, `table_soundness`,
+- `unwalkable_values`: cables and prefixes, without which no packet can be followed;
+- `unsound_values`: all other values, one by one (`graph_soundness`, `table_soundness`,
   `address_soundness`);
 - `broken_claims`: the tables against what the build's `Forwarding` says (`forwarding_soundness`).
 
-A check is a generator. It has the name of the values that it looks at, and yields wrong ones.
+A check is a generator: it yields the values that are wrong.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from compilers.proof.soundness import (
     table_soundness,
 )
 from compilers.proof.soundness.port_use import PortUse
-from compilers.proof.soundness.unsound import Unsound, unsound_where
+from compilers.proof.soundness.unsound import UnsoundValues, unsound_where
 from compilers.proof.walks.loop_free_alternates import NeighbourPaths
 from compilers.tables.build import Build
 from compilers.tables.build_parts import classes_of, switch_blocks
@@ -34,57 +34,57 @@ from compilers.topology.families import family_of
 from inventory.problems import Finding
 
 
-def walkable(build: Build) -> Unsound:
+def unwalkable_values(build: Build) -> UnsoundValues:
     """What is wrong with the cables and prefixes of a build.
 
     Cables are looked at only if node types, graph and prefixes are sound.
     """
-    faults = Unsound.of(_types_graph_and_prefixes(build))
-    return faults if faults.count else Unsound.of(_cables(build))
+    faults = UnsoundValues.of(_types_graph_and_prefixes(build))
+    return faults if faults.count else UnsoundValues.of(_cables(build))
 
 
-def _types_graph_and_prefixes(build: Build) -> Iterator[Unsound]:
+def _types_graph_and_prefixes(build: Build) -> Iterator[UnsoundValues]:
     """Check node types, lists of neighbours, and prefixes."""
-    yield from graph_soundness.node_types(build)
-    yield from graph_soundness.graph(build)
-    yield from table_soundness.prefixes(build)
+    yield from graph_soundness.check_node_types(build)
+    yield from graph_soundness.check_graph(build)
+    yield from table_soundness.check_prefixes(build)
 
 
-def _cables(build: Build) -> Iterator[Unsound]:
+def _cables(build: Build) -> Iterator[UnsoundValues]:
     """Check ports and cables."""
-    use = PortUse.of(build.wiring)
-    yield from graph_soundness.ports(build, use)
-    yield from graph_soundness.cables(build, use)
+    port_use = PortUse.of(build.wiring)
+    yield from graph_soundness.check_ports(build, port_use)
+    yield from graph_soundness.check_cables(build, port_use)
 
 
-def unsound(build: Build, rows: bool = True) -> Unsound:
-    """What is wrong with the other values of a build that is `walkable`.
+def unsound_values(build: Build, rows: bool = True) -> UnsoundValues:
+    """What is wrong with the other values of a build that is `unwalkable_values`.
 
     Args:
         build: its values are looked at.
         rows: whether rows are looked at; False if all rows are proved to lead to their
             destinations.
     """
-    return Unsound.of(_other_values(build, rows))
+    return UnsoundValues.of(_other_values(build, rows))
 
 
-def _other_values(build: Build, rows: bool) -> Iterator[Unsound]:
+def _other_values(build: Build, rows: bool) -> Iterator[UnsoundValues]:
     """Check the family, rows, classes, names and addresses."""
-    use = PortUse.of(build.wiring)
-    yield from graph_soundness.family(build)
+    port_use = PortUse.of(build.wiring)
+    yield from graph_soundness.check_family(build)
     if rows:
-        yield from table_soundness.rows(build)
+        yield from table_soundness.check_rows(build)
     for block in switch_blocks(build):
         of_block = classes_of(build, block)
-        yield from table_soundness.classes(of_block, use.part(block))
-        yield from table_soundness.weights(of_block)
-    yield from address_soundness.names(build)
-    yield from address_soundness.datapath_ids(build)
-    yield from address_soundness.mac_addresses(build)
-    yield from address_soundness.blocks(build)
+        yield from table_soundness.check_classes(of_block, port_use.part(block))
+        yield from table_soundness.check_weights(of_block)
+    yield from address_soundness.check_names(build)
+    yield from address_soundness.check_datapath_ids(build)
+    yield from address_soundness.check_mac_addresses(build)
+    yield from address_soundness.check_blocks(build)
 
 
-def broken_claims(build: Build, constructed: bool = False) -> Unsound:
+def broken_claims(build: Build, constructed: bool = False) -> UnsoundValues:
     """The tables that contradict `build.forwarding`.
 
     Args:
@@ -92,12 +92,12 @@ def broken_claims(build: Build, constructed: bool = False) -> Unsound:
         constructed: whether to compare alternates with those that the family constructs, if it has
             a construction. Its repairs are then judged by failures alone.
     """
-    return Unsound.of(_broken_claims(build, constructed))
+    return UnsoundValues.of(_broken_claims(build, constructed))
 
 
-def _broken_claims(build: Build, constructed: bool) -> Iterator[Unsound]:
+def _broken_claims(build: Build, constructed: bool) -> Iterator[UnsoundValues]:
     """Check the tables against `build.forwarding`, for a block of switches at a time."""
-    forwarding, use = build.forwarding, PortUse.of(build.wiring)
+    forwarding, port_use = build.forwarding, PortUse.of(build.wiring)
     links = _constructed_alternates(build) if constructed else None
     paths = None
     if links is not None:
@@ -105,33 +105,33 @@ def _broken_claims(build: Build, constructed: bool) -> Iterator[Unsound]:
     elif forwarding.has_alternates or forwarding.repairs:
         paths = NeighbourPaths.of(build)
     for block in switch_blocks(build):
-        of_block, use_of_block = classes_of(build, block), use.part(block)
-        yield from forwarding_soundness.weights(of_block)
+        of_block, use_of_block = classes_of(build, block), port_use.part(block)
+        yield from forwarding_soundness.check_weights(of_block)
         if not forwarding.has_alternates:
-            yield from forwarding_soundness.no_alternates(of_block, use_of_block)
+            yield from forwarding_soundness.check_no_alternates(of_block, use_of_block)
         if links is not None:
-            yield from forwarding_soundness.constructed_alternates(
+            yield from forwarding_soundness.check_constructed_alternates(
                 of_block, use_of_block, links[block]
             )
         if paths:
-            yield from _by_paths(of_block, use_of_block, paths.part(block))
+            yield from _by_paths(of_block, use_of_block, paths.of_switches(block))
 
 
-def _by_paths(build: Build, use: PortUse, paths: NeighbourPaths) -> Iterator[Unsound]:
+def _by_paths(build: Build, port_use: PortUse, paths: NeighbourPaths) -> Iterator[UnsoundValues]:
     """Check alternates and repairs by the minimal paths of neighbours.
 
     Args:
         build: with the classes of some switches.
-        use: the use of their ports.
+        port_use: the use of their ports.
         paths: the paths of the neighbours of these switches.
     """
     forwarding = build.forwarding
     # If packets may take any shortest path at every hop, only walks can judge the repairs.
     if not forwarding.every_hop:
-        yield from forwarding_soundness.class_rows(build, paths)
-        yield from forwarding_soundness.repairs(build, use, paths)
+        yield from forwarding_soundness.check_class_rows(build, paths)
+        yield from forwarding_soundness.check_repairs(build, port_use, paths)
     if forwarding.has_alternates:
-        yield from forwarding_soundness.alternates(build, use, paths)
+        yield from forwarding_soundness.check_alternates(build, port_use, paths)
 
 
 def _constructed_alternates(build: Build) -> NDArray[np.uint8] | None:
@@ -152,7 +152,7 @@ def _constructed_alternates(build: Build) -> NDArray[np.uint8] | None:
     return links
 
 
-def _direct_rows(build: Build) -> Iterator[Unsound]:
+def _direct_rows(build: Build) -> Iterator[UnsoundValues]:
     """Check that rows for neighbours, and no other rows, name direct classes.
 
     In the families that construct alternates, the direct class K + k leads over link k to the

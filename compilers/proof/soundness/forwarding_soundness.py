@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 
 from compilers.proof.soundness.link_sets import Bits, Sets, alternate_sets, contain
 from compilers.proof.soundness.port_use import Ports, PortUse
-from compilers.proof.soundness.unsound import Unsound, unsound_where
+from compilers.proof.soundness.unsound import UnsoundValues, unsound_where
 from compilers.proof.walks.loop_free_alternates import NeighbourPaths
 from compilers.routing.alternate_weights import weight_pairs
 from compilers.tables.build import Build
@@ -43,7 +43,7 @@ from compilers.topology import polarity
 from inventory.problems import Finding
 
 
-def weights(build: Build) -> Iterator[Unsound]:
+def check_weights(build: Build) -> Iterator[UnsoundValues]:
     """Classes whose weights do not divide traffic as the build says.
 
     All alternates need one weight, and the minimal port a weight in the right ratio to it. Nothing
@@ -123,7 +123,7 @@ def _packed_weights(alternates: AlternateLinks, weights: AlternateLinks) -> _Cla
     )
 
 
-def class_rows(build: Build, paths: NeighbourPaths) -> Iterator[Unsound]:
+def check_class_rows(build: Build, paths: NeighbourPaths) -> Iterator[UnsoundValues]:
     """Classes that have rows for destinations which need different classes.
 
     The neighbour itself has other alternates than the switches behind it, so it needs a direct
@@ -137,7 +137,7 @@ def class_rows(build: Build, paths: NeighbourPaths) -> Iterator[Unsound]:
     """
     forwarding = build.forwarding
     yield from unsound_where(
-        paths.behind & paths.direct,
+        paths.serves_others & paths.serves_neighbour,
         lambda s, c: Finding(
             (build.wiring.names[s], "class", c),
             "rows for the neighbour alone, or none for it",
@@ -147,31 +147,35 @@ def class_rows(build: Build, paths: NeighbourPaths) -> Iterator[Unsound]:
     yield from _class_numbers(build, paths)
     if build.tables.routes.exact:
         disjoint = forwarding.has_alternates and forwarding.disjoint
-        mixed = paths.partly_disjoint() if disjoint else paths.partly_node_protecting()
-        yield from _mixed_rows(build, mixed & paths.only_behind)
+        mixed = (
+            paths.partly_disjoint_classes() if disjoint else paths.partly_node_protecting_classes()
+        )
+        yield from _mixed_rows(build, mixed & paths.serves_only_others)
 
 
-def alternates(build: Build, use: PortUse, paths: NeighbourPaths) -> Iterator[Unsound]:
+def check_alternates(
+    build: Build, port_use: PortUse, paths: NeighbourPaths
+) -> Iterator[UnsoundValues]:
     """Alternates that a class lacks, or that the build's `Forwarding` does not allow.
 
     With shortest alternates, classes whose destinations different neighbours serve, too.
 
     Args:
         build: its tables deliver every pair.
-        use: the use of its ports.
+        port_use: the use of its ports.
         paths: the paths of the neighbours of its switches.
     """
     forwarding = build.forwarding
-    present = alternate_sets(build, use)
+    present = alternate_sets(build, port_use)
     required, allowed = _alternates_by_paths(build, paths)
     if forwarding.alternates == "some":
         required = np.zeros_like(required)
     forbidden = present & ~allowed
-    forbidden[~paths.used] = 0
-    yield from _wrong_links(build, use, required & ~present, "{}", "nothing")
-    yield from _wrong_links(build, use, forbidden, "a path that the policy allows", "{}")
+    forbidden[~paths.is_used] = 0
+    yield from _wrong_links(build, port_use, required & ~present, "{}", "nothing")
+    yield from _wrong_links(build, port_use, forbidden, "a path that the policy allows", "{}")
     if forwarding.alternates == "shortest" and build.tables.routes.exact:
-        yield from _mixed_rows(build, paths.partly_downstream())
+        yield from _mixed_rows(build, paths.partly_downstream_classes())
 
 
 def _alternates_by_paths(build: Build, paths: NeighbourPaths) -> tuple[Sets, Sets]:
@@ -180,65 +184,85 @@ def _alternates_by_paths(build: Build, paths: NeighbourPaths) -> tuple[Sets, Set
     Where `Forwarding.alternates` is "some", classes may lack required alternates.
     """
     forwarding = build.forwarding
-    eligible = paths.disjoint() if forwarding.disjoint else paths.loop_free()
+    eligible = paths.disjoint_links() if forwarding.disjoint else paths.loop_free_links()
     if forwarding.alternates == "shortest":
         downstream = np.packbits(paths.downstream_for_all, axis=2)
         downstream &= eligible
         return downstream, downstream
     if forwarding.marks:  # any neighbour may be an alternate, as it spreads marked packets
-        eligible = paths.all_candidates()
+        eligible = paths.candidate_links()
     else:  # direct classes have none, unless neighbours bounce packets
-        eligible[~paths.only_behind] = 0
+        eligible[~paths.serves_only_others] = 0
     if not forwarding.bounces:
         return eligible, eligible
     # A neighbour can also be reached over links whose far end bounces packets. In a whole PolarFly
     # every neighbour bounces. In other graphs only loop-free neighbours are required.
-    only_direct = paths.direct & ~paths.behind
-    any_link = paths.all_candidates()
-    must_serve_direct = any_link if polarity.is_whole(build.topology) else paths.loop_free()
+    only_direct = paths.serves_neighbour & ~paths.serves_others
+    any_link = paths.candidate_links()
+    must_serve_direct = any_link if polarity.is_whole(build.topology) else paths.loop_free_links()
     required = eligible.copy()
     required[only_direct] = must_serve_direct[only_direct]
     return required, np.where(only_direct[..., None], any_link, required)
 
 
-def constructed_alternates(build: Build, use: PortUse, links: Sets) -> Iterator[Unsound]:
+def check_constructed_alternates(
+    build: Build, port_use: PortUse, links: Sets
+) -> Iterator[UnsoundValues]:
     """Alternates that differ from those that the family constructs.
 
     Args:
         build: its alternates are compared. If its `Forwarding` says "some", it may lack alternates.
-        use: the use of its ports.
+        port_use: the use of its ports.
         links: uint8[S, C, ⌈K/8⌉], the links of the constructed alternates.
     """
-    present = alternate_sets(build, use)
+    present = alternate_sets(build, port_use)
     if build.forwarding.alternates != "some":
-        yield from _wrong_links(build, use, links & ~present, "{}", "nothing")
-    yield from _wrong_links(build, use, present & ~links, "a path that the policy allows", "{}")
+        yield from _wrong_links(build, port_use, links & ~present, "{}", "nothing")
+    yield from _wrong_links(
+        build, port_use, present & ~links, "a path that the policy allows", "{}"
+    )
 
 
-def no_alternates(build: Build, use: PortUse) -> Iterator[Unsound]:
+def check_no_alternates(build: Build, port_use: PortUse) -> Iterator[UnsoundValues]:
     """All alternates, in a build that says it has none."""
     if build.tables.classes.alternate.shape[2]:
-        present = alternate_sets(build, use)
-        yield from _wrong_links(build, use, present, "no alternates", "{}")
+        present = alternate_sets(build, port_use)
+        yield from _wrong_links(build, port_use, present, "no alternates", "{}")
 
 
-def repairs(build: Build, use: PortUse, paths: NeighbourPaths) -> Iterator[Unsound]:
+def check_repairs(
+    build: Build, port_use: PortUse, paths: NeighbourPaths
+) -> Iterator[UnsoundValues]:
     """Classes whose ports for fast reroute do not begin with ports that serve.
 
     Args:
         build: its tables deliver every pair, and packets in transit have one next hop.
-        use: the use of its ports.
+        port_use: the use of its ports.
         paths: the paths of the neighbours of its switches.
     """
     forwarding, classes = build.forwarding, build.tables.classes
-    eligible = paths.node_protecting()
+    eligible = paths.node_protecting_links()
     if forwarding.repairs:
-        yield from _repairs(build, use, "protection", classes.protection, paths.used, eligible)
+        yield from _repairs(
+            build,
+            port_use=port_use,
+            key="protection",
+            order=classes.protection,
+            is_checked=paths.is_used,
+            eligible=eligible,
+        )
     if forwarding.repairs or forwarding.bounces:
-        yield from _repairs(build, use, "bounce", classes.bounce, paths.only_behind, eligible)
+        yield from _repairs(
+            build,
+            port_use=port_use,
+            key="bounce",
+            order=classes.bounce,
+            is_checked=paths.serves_only_others,
+            eligible=eligible,
+        )
 
 
-def _mixed_rows(build: Build, mixed: Bits) -> Iterator[Unsound]:
+def _mixed_rows(build: Build, mixed: Bits) -> Iterator[UnsoundValues]:
     """Findings for the classes in `mixed`, whose destinations different neighbours serve."""
     yield from unsound_where(
         mixed,
@@ -250,7 +274,7 @@ def _mixed_rows(build: Build, mixed: Bits) -> Iterator[Unsound]:
     )
 
 
-def _class_numbers(build: Build, paths: NeighbourPaths) -> Iterator[Unsound]:
+def _class_numbers(build: Build, paths: NeighbourPaths) -> Iterator[UnsoundValues]:
     """Classes that are direct by their number and not by their rows, or the other way round.
 
     Targets tell direct classes by their number: the second class with the same port is direct, and
@@ -269,7 +293,7 @@ def _class_numbers(build: Build, paths: NeighbourPaths) -> Iterator[Unsound]:
         direct_by_number &= np.arange(port.shape[1]) // most_links == 1
     words = {True: "the neighbour alone", False: "what is behind the neighbour"}
     yield from unsound_where(
-        (paths.direct & ~direct_by_number) | (paths.behind & direct_by_number),
+        (paths.serves_neighbour & ~direct_by_number) | (paths.serves_others & direct_by_number),
         lambda s, c: Finding(
             (build.wiring.names[s], "class", c),
             f"rows for {words[bool(direct_by_number[s, c])]}, by its number",
@@ -279,8 +303,8 @@ def _class_numbers(build: Build, paths: NeighbourPaths) -> Iterator[Unsound]:
 
 
 def _wrong_links(
-    build: Build, use: PortUse, wrong: Sets, required: str, given: str
-) -> Iterator[Unsound]:
+    build: Build, port_use: PortUse, wrong: Sets, required: str, given: str
+) -> Iterator[UnsoundValues]:
     """Findings for the links in `wrong`, which a class lacks or should not have as alternates.
 
     {} in `required` or `given` stands for the port of the link.
@@ -288,7 +312,7 @@ def _wrong_links(
 
     def finding(s: int, c: int, link: int) -> Finding:
         """The finding for a link of class c of a switch."""
-        port = use.words(s, int(build.wiring.port[s, link]))
+        port = port_use.words(s, int(build.wiring.port[s, link]))
         path = (build.wiring.names[s], "alternate", c)
         return Finding(path, required.format(port), given.format(port))
 
@@ -298,26 +322,26 @@ def _wrong_links(
 
 
 def _repairs(
-    build: Build, use: PortUse, key: str, order: Ports, is_checked: Bits, eligible: Sets
-) -> Iterator[Unsound]:
+    build: Build, port_use: PortUse, key: str, order: Ports, is_checked: Bits, eligible: Sets
+) -> Iterator[UnsoundValues]:
     """Classes whose order of ports for fast reroute does not begin with ports that repair.
 
     Args:
         build: its names are in the findings.
-        use: the use of its ports.
+        port_use: the use of its ports.
         key: the name of the order, `protection` or `bounce`.
         order: int[S, C, n], its ports.
         is_checked: bool[S, C], the classes that are checked.
         eligible: uint8[S, C, ⌈K/8⌉], the links that repair. All of them come first in the order, or
             n of them if it has room for n.
     """
-    does_repair = contain(eligible, use.links(order))
+    does_repair = contain(eligible, port_use.links(order))
     must_repair = np.arange(order.shape[2]) < set_bits(eligible)[..., None]
     yield from unsound_where(
         is_checked[..., None] & must_repair & ~does_repair,
         lambda s, c, n: Finding(
             (build.wiring.names[s], key, c, n),
             "a port whose neighbour repairs the class",
-            use.words(s, int(order[s, c, n])),
+            port_use.words(s, int(order[s, c, n])),
         ),
     )

@@ -1,7 +1,7 @@
 """Check node types, graph, family, ports and cables of a build: do these values fit each other?
 
-Each function looks at one kind of values, and yields wrong values as `Unsound`. It checks, for
-example, that a port has one use, or that both ends of a cable agree. No packets are followed.
+Each function looks at one kind of values, and yields wrong values as `UnsoundValues`. It checks,
+for example, that a port has one use, or that both ends of a cable agree. No packets are followed.
 `build_soundness` calls the functions in order; `table_soundness` checks the tables.
 
 The argument `use` (`PortUse`) says what each port of each switch is used for, and which link is
@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.proof.soundness.port_use import ABSENT, PortUse
-from compilers.proof.soundness.unsound import Unsound, unsound_where
+from compilers.proof.soundness.unsound import UnsoundValues, unsound_where
 from compilers.tables.build import Build
 from compilers.topology.adjacency import Graph
 from compilers.topology.labelled_graph import Topology
@@ -28,7 +28,7 @@ from compilers.topology.replicated_clusters import whole_topology
 from inventory.problems import Finding, InputError
 
 
-def node_types(build: Build) -> Iterator[Unsound]:
+def check_node_types(build: Build) -> Iterator[UnsoundValues]:
     """Nodes whose type does not exist, and types with two ports of one name."""
     wiring = build.wiring
     names, types = wiring.type_names, wiring.port_names
@@ -50,13 +50,13 @@ def node_types(build: Build) -> Iterator[Unsound]:
     yield from unsound_where(~np.array(has_distinct, np.bool_), repeated_name)
 
 
-def graph(build: Build) -> Iterator[Unsound]:
+def check_graph(build: Build) -> Iterator[UnsoundValues]:
     """Lists of neighbours that are no simple undirected graph, or differ from the cables."""
     g, wiring = build.topology.graph, build.wiring
     ascends = bool((np.diff(g.offsets) >= 0).all())
     covers_targets = g.offsets[0] == 0 and g.offsets[-1] == len(g.targets)
     if not (covers_targets and ascends and _is_graph(g)):
-        yield Unsound.one("graph", "lists of neighbours that name each other", "others")
+        yield UnsoundValues.one("graph", "lists of neighbours that name each other", "others")
         return
     # int[S, K], the neighbours in the graph, with as many columns as `Wiring.far`.
     neighbours, most_links = g.padded(), wiring.far.shape[1]
@@ -88,7 +88,7 @@ def _is_graph(g: Graph) -> bool:
     return True
 
 
-def family(build: Build) -> Iterator[Unsound]:
+def check_family(build: Build) -> Iterator[UnsoundValues]:
     """A topology that differs from what its family and parameters make.
 
     Links and nodes may be missing. Each check needs those before it, so the first fault may end
@@ -98,24 +98,24 @@ def family(build: Build) -> Iterator[Unsound]:
     try:
         whole = whole_topology(t)  # as the family makes it, with nothing missing
     except (InputError, KeyError, TypeError, ValueError):
-        yield Unsound.one("topology", "a family and its parameters", t.title())
+        yield UnsoundValues.one("topology", "a family and its parameters", t.title())
         return
     title = whole.title()
     if t.graph.order != whole.graph.order:
         vertices = f"the {whole.graph.order:,} vertices of {title}"
-        yield Unsound.one("topology", vertices, f"{t.graph.order:,}")
+        yield UnsoundValues.one("topology", vertices, f"{t.graph.order:,}")
         return
     for field in ("family", "kinds", "hierarchy"):
         required, given = getattr(whole, field), getattr(t, field)
         if given != required:
-            yield Unsound.one(f"topology.{field}", f"{required}", f"{given}")
+            yield UnsoundValues.one(f"topology.{field}", f"{required}", f"{given}")
     missing = t.graph.size < whole.graph.size
     if t.diameter < whole.diameter or (t.diameter > whole.diameter and not missing):
-        yield Unsound.one("topology.diameter", f"{whole.diameter}", f"{t.diameter}")
+        yield UnsoundValues.one("topology.diameter", f"{whole.diameter}", f"{t.diameter}")
     yield from unsound_where(~_edges_in(t, whole), lambda e: _no_link(build, e))
     arrays = ("kind", "coordinates", "endpoints")
     if any(getattr(t, array).shape != getattr(whole, array).shape for array in arrays):
-        yield Unsound.one("topology", f"as many coordinates as {title} has", "others")
+        yield UnsoundValues.one("topology", f"as many coordinates as {title} has", "others")
         return
     wrong = (t.kind != whole.kind) | (t.coordinates != whole.coordinates).any(axis=1)
     wrong |= t.endpoints != (whole.endpoints & t.present)
@@ -141,7 +141,7 @@ def _no_link(build: Build, entry: int) -> Finding:
     return Finding(("graph",), f"a link of {build.topology.title()}", f"one of {ends}")
 
 
-def ports(build: Build, use: PortUse) -> Iterator[Unsound]:
+def check_ports(build: Build, port_use: PortUse) -> Iterator[UnsoundValues]:
     """Ports that their node type does not have, or that have two cables; too few or many hosts.
 
     A link or a host needs a port that its switch has. Where there is no link or host, there has to
@@ -155,27 +155,27 @@ def ports(build: Build, use: PortUse) -> Iterator[Unsound]:
         ("link", wiring.port, wiring.far >= 0),
         ("host", wiring.host_port, hosts),
     ):
-        for block in use.blocks():
+        for block in port_use.blocks():
             yield from unsound_where(
-                in_use[block] & (use.part(block).purposes(port[block]) == ABSENT),
+                in_use[block] & (port_use.part(block).purposes(port[block]) == ABSENT),
                 lambda s, k, key=key, port=port: Finding(
                     (wiring.names[s], key, k),
                     f"one of its {len(wiring.port_names[wiring.node_type[s]])} ports",
-                    use.words(s, int(port[s, k])),
+                    port_use.words(s, int(port[s, k])),
                 ),
                 block.start,
             )
         yield from unsound_where(
             ~in_use & (port != 0),
             lambda s, k, key=key, port=port: Finding(
-                (wiring.names[s], key, k), "no port", use.words(s, int(port[s, k]))
+                (wiring.names[s], key, k), "no port", port_use.words(s, int(port[s, k]))
             ),
         )
-    for block in use.blocks():
+    for block in port_use.blocks():
         yield from _shared_ports(build, block)
 
 
-def _shared_ports(build: Build, block: slice) -> Iterator[Unsound]:
+def _shared_ports(build: Build, block: slice) -> Iterator[UnsoundValues]:
     """Ports of a block of switches that have two cables."""
     wiring = build.wiring
     ports = np.concatenate((wiring.port[block], wiring.host_port[block]), axis=1)
@@ -196,15 +196,15 @@ def _shared_ports(build: Build, block: slice) -> Iterator[Unsound]:
     )
 
 
-def cables(build: Build, use: PortUse) -> Iterator[Unsound]:
+def check_cables(build: Build, port_use: PortUse) -> Iterator[UnsoundValues]:
     """Cables whose far end does not name them, and ports at the far end of no cable."""
     wiring = build.wiring
-    for block in use.blocks():
+    for block in port_use.blocks():
         cabled, far_port = wiring.far[block] >= 0, wiring.far_port[block]
         far = np.where(cabled, wiring.far[block], 0)
         # The number that the same cable has among the links of its far end, int32[n, K], and what
         # the far end says of this cable: the switch and the port at the near end.
-        far_link = use.link_at(far, far_port)
+        far_link = port_use.link_at(far, far_port)
         near = np.where(far_link >= 0, wiring.far[far, far_link], -1)
         near_port = np.where(far_link >= 0, wiring.far_port[far, far_link], -1)
         switch = np.arange(len(wiring.far))[block, None]

@@ -52,7 +52,7 @@ def byte_and_bit(link: NDArray[np.integer]) -> tuple[NDArray[np.integer], NDArra
     return link >> 3, (128 >> (link & 7)).astype(np.uint8)
 
 
-def packed_alternates(build: Build, use: PortUse) -> AlternateLinks | None:
+def packed_alternates(build: Build, port_use: PortUse) -> AlternateLinks | None:
     """The alternates of a build as sets of links, if it stores them so.
 
     None if it stores ports. None also if it is damaged: a link of some set has a port at which the
@@ -65,14 +65,14 @@ def packed_alternates(build: Build, use: PortUse) -> AlternateLinks | None:
     links_of_any_class = np.bitwise_or.reduce(packed.links, axis=1)
     link_count = packed.port.shape[1]
     switch, link = np.nonzero(np.unpackbits(links_of_any_class, axis=1, count=link_count))
-    has_right_link = use.links(packed.port)[switch, link] == link
-    is_cabled = use.purposes(packed.port)[switch, link] == FABRIC
+    has_right_link = port_use.links(packed.port)[switch, link] == link
+    is_cabled = port_use.purposes(packed.port)[switch, link] == FABRIC
     return packed if (has_right_link & is_cabled).all() else None
 
 
-def alternate_sets(build: Build, use: PortUse) -> Sets:
+def alternate_sets(build: Build, port_use: PortUse) -> Sets:
     """The links of the alternates of each class, uint8[S, C, ⌈K/8⌉]."""
-    if packed := packed_alternates(build, use):
+    if packed := packed_alternates(build, port_use):
         return packed.links
     ports = np.asarray(build.tables.classes.alternate)
     switches, classes, _ = ports.shape
@@ -81,5 +81,5 @@ def alternate_sets(build: Build, use: PortUse) -> Sets:
     width = build.wiring.port.shape[1] + 1
     is_alternate = np.zeros(switches * classes * width, np.bool_)
     row_begins = np.arange(0, len(is_alternate), width).reshape(switches, classes, 1)
-    is_alternate[row_begins + use.links(ports)] = True
+    is_alternate[row_begins + port_use.links(ports)] = True
     return np.packbits(is_alternate.reshape(switches, classes, width)[..., :-1], axis=2)

@@ -1,8 +1,8 @@
 """Check the tables of a build: prefixes, rows, and the ports and weights of classes.
 
-Each function looks at one kind of values, and yields wrong values as `Unsound`. It checks, for
-example, that rows name classes that exist, or that no port occurs twice in a class. No packets are
-followed, and `Forwarding` is not looked at (`forwarding_soundness` does so). `build_soundness`
+Each function looks at one kind of values, and yields wrong values as `UnsoundValues`. It checks,
+for example, that rows name classes that exist, or that no port occurs twice in a class. No packets
+are followed, and `Forwarding` is not looked at (`forwarding_soundness` does so). `build_soundness`
 calls the functions.
 
 In the findings, g is a group of switches with the same prefixes, r a row, s a switch, c a class of
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from compilers.proof.soundness.link_sets import contain, packed_alternates
 from compilers.proof.soundness.port_use import FABRIC, Ports, PortUse
-from compilers.proof.soundness.unsound import Unsound, repeated, unsound_where
+from compilers.proof.soundness.unsound import UnsoundValues, repeated, unsound_where
 from compilers.tables.build import Build
 from compilers.tables.computed_array import blocks_of
 from compilers.tables.intermediate_form import local, no_route
@@ -35,7 +35,7 @@ from compilers.tables.star_rows import StarPrefixes
 from inventory.problems import Finding
 
 
-def prefixes(build: Build) -> Iterator[Unsound]:
+def check_prefixes(build: Build) -> Iterator[UnsoundValues]:
     """Prefix numbers that do not ascend or do not exist, and aggregates of other supernodes.
 
     The prefix of a switch has the number of the switch. The numbers of aggregates, one for each
@@ -46,7 +46,7 @@ def prefixes(build: Build) -> Iterator[Unsound]:
     end = switches + _count_aggregates(build)  # the first number that is no prefix
     prefix = routes.prefix
     if isinstance(prefix, StarPrefixes) and (np.diff(prefix.packed.around, axis=1) <= 0).any():
-        yield Unsound.one("routes.prefix", "supernodes around each that ascend", "others")
+        yield UnsoundValues.one("routes.prefix", "supernodes around each that ascend", "others")
         return
     # Groups of switches that have fewer prefixes than others are filled up with `end`.
     for first, rows in blocks_of(prefix):
@@ -74,7 +74,7 @@ def prefixes(build: Build) -> Iterator[Unsound]:
         ),
     )
     if len(prefix) == 0 or switches % len(prefix):
-        yield Unsound.one("routes.prefix", f"sets that divide {switches}", f"{len(prefix)}")
+        yield UnsoundValues.one("routes.prefix", f"sets that divide {switches}", f"{len(prefix)}")
 
 
 def _count_aggregates(build: Build) -> int:
@@ -83,7 +83,7 @@ def _count_aggregates(build: Build) -> int:
     return build.tables.switches // supernode_size if supernode_size > 1 else 0
 
 
-def rows(build: Build) -> Iterator[Unsound]:
+def check_rows(build: Build) -> Iterator[UnsoundValues]:
     """Rows that name no class, lead to no switch, or deliver at a wrong switch."""
     routes, port = build.tables.routes, build.tables.classes.port
     egress, switches = routes.egress, len(routes.egress)
@@ -138,30 +138,32 @@ class _SwitchRows:
         return Finding(path, required, words.get(egress, f"class {egress}"))
 
 
-def classes(build: Build, use: PortUse) -> Iterator[Unsound]:
+def check_classes(build: Build, port_use: PortUse) -> Iterator[UnsoundValues]:
     """Ports of classes that are no fabric ports, or that occur twice in a class.
 
     These are the minimal port, the alternates, and the ports of `protection` and `bounce`.
     """
     tables = build.tables.classes
     minimal = tables.port
-    yield from _ports(build, use, "class", minimal[..., None], (minimal != 0)[..., None])
-    packed = packed_alternates(build, use)
+    yield from _ports(build, port_use, "class", minimal[..., None], (minimal != 0)[..., None])
+    packed = packed_alternates(build, port_use)
     # Packed alternates are fabric ports, and none occurs twice, so they are sound if the minimal
     # port is not among them.
-    alternates_sound = packed and not contain(packed.links, use.links(minimal)[..., None]).any()
+    alternates_sound = (
+        packed and not contain(packed.links, port_use.links(minimal)[..., None]).any()
+    )
     orders = ("protection", "bounce") if alternates_sound else ("alternate", "protection", "bounce")
     for key in orders:
         ports = np.asarray(getattr(tables, key))
         # Only after the last port may there be 0.
         before_last = np.logical_or.accumulate(ports[..., ::-1] != 0, axis=2)[..., ::-1]
-        yield from _ports(build, use, key, ports, before_last)
+        yield from _ports(build, port_use, key, ports, before_last)
         yield from unsound_where(
             _occurs_before(minimal, ports),
             lambda s, c, n, key=key, ports=ports: Finding(
                 (build.wiring.names[s], key, c, n),
                 "a port that the class does not use before",
-                use.words(s, int(ports[s, c, n])),
+                port_use.words(s, int(ports[s, c, n])),
             ),
         )
 
@@ -189,28 +191,28 @@ def _occurs_before(minimal: NDArray[np.int32], ports: Ports) -> NDArray[np.bool_
 
 
 def _ports(
-    build: Build, use: PortUse, key: str, ports: Ports, required: NDArray[np.bool_]
-) -> Iterator[Unsound]:
+    build: Build, port_use: PortUse, key: str, ports: Ports, required: NDArray[np.bool_]
+) -> Iterator[UnsoundValues]:
     """Ports that are no fabric ports with a cable.
 
     Args:
         build: its names are in the findings.
-        use: the use of its ports.
+        port_use: the use of its ports.
         key: the name of the order of ports.
         ports: int[S, C, n].
         required: bool[S, C, n], where there has to be a port.
     """
     yield from unsound_where(
-        required & (use.purposes(ports) != FABRIC),
+        required & (port_use.purposes(ports) != FABRIC),
         lambda s, c, n: Finding(
             (build.wiring.names[s], key, c, *([n] if ports.shape[2] > 1 else [])),
             "a fabric port with a cable",
-            use.words(s, int(ports[s, c, n])),
+            port_use.words(s, int(ports[s, c, n])),
         ),
     )
 
 
-def weights(build: Build) -> Iterator[Unsound]:
+def check_weights(build: Build) -> Iterator[UnsoundValues]:
     """Classes with a weight that has no port, or without any weight."""
     classes = build.tables.classes
     ports, weights = classes.alternate, classes.weight

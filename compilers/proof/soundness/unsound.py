@@ -1,8 +1,8 @@
 """The result of soundness checks: how many values of a build are wrong, and the first in words.
 
-An `Unsound` with count 0 means that the build is sound. Each check looks at an array of values;
-`unsound_where` makes an `Unsound` of the indices with wrong values, and `Unsound.of` adds up those
-of several checks.
+An `UnsoundValues` with count 0 means that the build is sound. Each check looks at an array of
+values; `unsound_where` makes an `UnsoundValues` of the indices with wrong values, and
+`UnsoundValues.of` adds up those of several checks.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MOST_FINDINGS = 10
 
 
 @dataclass(frozen=True, slots=True)
-class Unsound:
+class UnsoundValues:
     """The wrong values that checks have found in a build."""
 
     count: int = 0
@@ -30,14 +30,14 @@ class Unsound:
     """The first of them, `MOST_FINDINGS` at most, with what is required and what the build has."""
 
     @classmethod
-    def of(cls, checks: Iterable[Unsound]) -> Unsound:
+    def of(cls, checks: Iterable[UnsoundValues]) -> UnsoundValues:
         """The wrong values of several checks together."""
         results = tuple(checks)
         findings = (finding for result in results for finding in result.findings)
         return cls(sum(result.count for result in results), tuple(findings)[:MOST_FINDINGS])
 
     @classmethod
-    def one(cls, path: str, required: str, given: str) -> Unsound:
+    def one(cls, path: str, required: str, given: str) -> UnsoundValues:
         """One wrong value: what it is, what is required of it, and what the build has."""
         return cls(1, (Finding((path,), required, given),))
 
@@ -46,14 +46,14 @@ class Unsound:
         return [str(finding.problem()) for finding in self.findings]
 
 
-NONE_UNSOUND = Unsound()
+NONE_UNSOUND = UnsoundValues()
 """The result of checks that have found no wrong value: the build is sound."""
 
 
 def unsound_where(
     wrong: NDArray[np.bool_], finding_at: Callable[..., Finding], first: int = 0
-) -> Iterator[Unsound]:
-    """Yield the wrong values of an array as one `Unsound`, or nothing if none is wrong.
+) -> Iterator[UnsoundValues]:
+    """Yield the wrong values of an array as one `UnsoundValues`, or nothing if none is wrong.
 
     Checks are generators, so they pass this on by `yield from`.
 
@@ -71,7 +71,7 @@ def unsound_where(
         wrong_indices = np.argwhere(wrong)
         in_words = wrong_indices[:MOST_FINDINGS].tolist()
         findings = (finding_at(first + row, *columns) for row, *columns in in_words)
-        yield Unsound(len(wrong_indices), tuple(findings))
+        yield UnsoundValues(len(wrong_indices), tuple(findings))
 
 
 def repeated(values: Any) -> NDArray[np.bool_]:

@@ -25,10 +25,14 @@ from compilers.proof.failures.failure_walks import walk, walk_failures
 from compilers.proof.local import registered_proofs
 from compilers.proof.local.local_proof import PROVABLE_KINDS, LocalProof, local_proof, provable
 from compilers.proof.local.proof_results import LocalUse, proof_results, sample_destinations
-from compilers.proof.lossless.channels import channels
+from compilers.proof.lossless.channels import find_channels
 from compilers.proof.proof_options import WITHOUT_FAILURES, ProofOptions
-from compilers.proof.soundness.build_soundness import broken_claims, unsound, walkable
-from compilers.proof.soundness.unsound import Unsound
+from compilers.proof.soundness.build_soundness import (
+    broken_claims,
+    unsound_values,
+    unwalkable_values,
+)
+from compilers.proof.soundness.unsound import UnsoundValues
 from compilers.proof.walks.delivery_report import NO_PAIRS, Report
 from compilers.proof.walks.minimal_walk import walk_minimal
 from compilers.routing.bounce_goals import SMALLEST_Q_WITH_GOALS
@@ -56,7 +60,7 @@ If it leaves more open, the proof is not used, and a sample of all cases is walk
 """
 DELIVERY, ALTERNATES, MODULE = "delivery", "alternates", "module"
 """Names of what is proved, in `LocalUse.proved`."""
-WRONG_PROOF = Unsound.one(
+WRONG_PROOF = UnsoundValues.one(
     "local proof", "what a walk of a few destinations finds", "something else; all were walked"
 )
 """The finding that a walk contradicts the local proof, or that of a package."""
@@ -78,7 +82,7 @@ def verify(build: Build, options: ProofOptions = WITHOUT_FAILURES) -> Report:
         InputError: so many failures can leave a marked packet no path, or the build has no groups
             of a kind of failures.
     """
-    faults = walkable(build)
+    faults = unwalkable_values(build)
     if faults.count:
         return replace(NO_PAIRS, unsound=faults)
     kinds = default_failures(build) if options.failures is None else tuple(options.failures)
@@ -106,7 +110,7 @@ def verify(build: Build, options: ProofOptions = WITHOUT_FAILURES) -> Report:
         counts_channels = packet_count(build) <= CHANNELS_UP_TO
     if counts_channels:
         report = _with_channels(report, build, options)
-    return _over_intermediates(report) if build.forwarding.intermediates else report
+    return _report_of_legs(report) if build.forwarding.intermediates else report
 
 
 def _with_soundness(report: Report, build: Build) -> Report:
@@ -118,8 +122,8 @@ def _with_soundness(report: Report, build: Build) -> Report:
     all_proved = report.local is not None and not report.local.open
     are_stored = isinstance(build.tables.routes.egress, np.ndarray)
     proves_rows = all_proved and bool(build.topology.endpoints.all())
-    faults = unsound(build, rows=are_stored or not proves_rows)
-    report = replace(report, unsound=Unsound.of((report.unsound, faults)))
+    faults = unsound_values(build, rows=are_stored or not proves_rows)
+    report = replace(report, unsound=UnsoundValues.of((report.unsound, faults)))
     if report.delivered != report.pairs or report.unsound.count:
         return report
     return replace(report, unsound=broken_claims(build, constructed=all_proved))
@@ -171,7 +175,7 @@ def _prove_without_walks(build: Build, kinds: tuple[str, ...], options: ProofOpt
 def _with_channels(report: Report, build: Build, options: ProofOptions) -> Report:
     """The report with the channels, without failures and under the single failures asked for."""
     single = tuple(kind for kind in options.failures or () if kind in SINGLE_FAILURES)
-    counted = channels(build, "valley", single, options.progress)
+    counted = find_channels(build, "valley", single, options.progress)
     return replace(report, channels=counted, channels_under=single)
 
 
@@ -193,7 +197,7 @@ def _with_all_failures(
     return replace(report, failures=tuple(by_kind[kind] for kind in kinds))
 
 
-def _over_intermediates(legs: Report) -> Report:
+def _report_of_legs(legs: Report) -> Report:
     """The report on paths over intermediates, made from the report on their legs.
 
     Both legs are minimal paths, so their lengths add up. If no leg loses packets, no path does: a
@@ -283,8 +287,8 @@ def _with_proof(
     if not has_alternates and not kinds:
         return report
     results = proof_results(build, proof, kinds, options.seed)
-    if results.wrong:
-        wrong = Unsound.of((WRONG_PROOF, report.unsound))
+    if results.is_contradicted:
+        wrong = UnsoundValues.of((WRONG_PROOF, report.unsound))
         single = tuple(kind for kind in kinds if kind in PROVABLE_KINDS)
         return _with_walks(replace(report, unsound=wrong, local=None), build, single, options)
     proved = (DELIVERY, ALTERNATES, *kinds) if has_alternates else (DELIVERY, *kinds)
@@ -292,7 +296,7 @@ def _with_proof(
         report,
         alternates=results.alternates if has_alternates else None,
         failures=results.failures,
-        local=replace(results.use, proved=proved),
+        local=replace(results.local_use, proved=proved),
     )
 
 
@@ -312,7 +316,7 @@ def _with_modules(report: Report, build: Build, seed: int) -> Report:
     hops_bound = longest - 1 + bounds.path_links
     stretch_bound = bounds.detour_links
     if walked.lost_pairs or walked.max_hops > hops_bound or walked.stretch > stretch_bound:
-        return replace(report, unsound=Unsound.of((WRONG_PROOF, report.unsound)))
+        return replace(report, unsound=UnsoundValues.of((WRONG_PROOF, report.unsound)))
     exact = walked.max_hops == hops_bound and walked.stretch == stretch_bound
     module_report = replace(walked, max_hops=hops_bound, stretch=stretch_bound, exact=exact)
     use = report.local or LocalUse(

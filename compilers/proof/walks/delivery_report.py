@@ -15,7 +15,7 @@ from compilers.proof.failures.failure_walks import FailureReport
 from compilers.proof.failures.risk_cases import FAILURE_KINDS
 from compilers.proof.local.proof_results import LocalUse
 from compilers.proof.lossless.channels import Channels
-from compilers.proof.soundness.unsound import NONE_UNSOUND, Unsound
+from compilers.proof.soundness.unsound import NONE_UNSOUND, UnsoundValues
 from compilers.spec.policy import PROTECTED_FAILURES
 
 PAIR_EXAMPLES = 10
@@ -63,7 +63,7 @@ class Report:
     """The kinds of failures under which channels were proved."""
     local: LocalUse | None = None
     """What was proved by the local proof, without walks; None if all was walked."""
-    unsound: Unsound = NONE_UNSOUND
+    unsound: UnsoundValues = NONE_UNSOUND
     """Values that contradict others. If no packet can be followed because of them, `pairs` is 0."""
     legs: bool = False
     """Whether packets go by intermediates. Then the two legs of their paths were walked, and pairs,
@@ -127,7 +127,7 @@ class Report:
         exhaustive = [report for report in self.failures if report.cases == report.all_cases]
         # The mark promises freedom from deadlock also while packets take a promised repair.
         promised_single = {kind for kind in self.promised if kind in PROTECTED_FAILURES["node"]}
-        no_deadlock = self.channels is not None and self.channels.free
+        no_deadlock = self.channels is not None and self.channels.is_deadlock_free
         return {
             "delivery": True,
             "identities": True,

@@ -51,11 +51,11 @@ class MinimalRoutes(NamedTuple):
     egress_class: NDArray[np.intp]
     """intp[S, D], the egress class of each switch; a number that no class has where it has no
     route."""
-    routed: Bits
+    has_route: Bits
     """bool[S, D], whether the switch has a route."""
     next_switch: Vertices
     """int32[S, D], the next switch; the switch itself where it has no route."""
-    after: list[Vertices]
+    switches_on_path: list[Vertices]
     """int32[S, D] each, the switch that the packets of each switch come to after 1, 2, … links."""
     hops: NDArray[np.uint8]
     """uint8[S, D], the links of each path."""
@@ -68,9 +68,9 @@ class NeighbourPaths:
     A *candidate* for an alternate of a class is any cabled link but that of its minimal port.
     """
 
-    direct: Bits
+    serves_neighbour: Bits
     """bool[S, C], whether the class has the neighbour behind its link as a destination."""
-    behind: Bits
+    serves_others: Bits
     """bool[S, C], whether the class has other destinations."""
     is_candidate: Bits
     """bool[S, C, K], the candidates of each class."""
@@ -100,8 +100,8 @@ class NeighbourPaths:
             & (wiring.port[:, None, :] != port[..., None])
         )
         paths_of_neighbours = cls(
-            direct=np.zeros(port.shape, np.bool_),
-            behind=np.zeros(port.shape, np.bool_),
+            serves_neighbour=np.zeros(port.shape, np.bool_),
+            serves_others=np.zeros(port.shape, np.bool_),
             is_candidate=is_candidate,
             best_conflict=np.full(is_candidate.shape, Conflict.BACK, np.uint8),
             worst_conflict=np.full(is_candidate.shape, Conflict.NONE, np.uint8),
@@ -125,11 +125,11 @@ class NeighbourPaths:
             far: int32[S, K], the neighbour behind each link; 0 where there is none.
         """
         ends = destinations.astype(np.int32)  # in the type of switches, to be compared with them
-        paths = _minimal_routes(fib, destinations, self.direct.shape[1])
+        paths = _minimal_routes(fib, destinations, self.serves_neighbour.shape[1])
         # Destinations sorted by class, so that each class is a range of columns. Those without a
         # route are last, as their class has a larger number than any other.
         order = np.argsort(paths.egress_class, axis=1, kind="stable")
-        for s, count in enumerate(np.count_nonzero(paths.routed, axis=1).tolist()):
+        for s, count in enumerate(np.count_nonzero(paths.has_route, axis=1).tolist()):
             if not count:
                 continue
             # The classes of switch s, and where the columns of each begin (for `reduceat`).
@@ -138,11 +138,11 @@ class NeighbourPaths:
 
             # Whether the neighbour is the destination, for some destination of each class.
             direct = (paths.next_switch[s] == ends)[columns]
-            self.direct[s, classes] |= np.logical_or.reduceat(direct, begins)
-            self.behind[s, classes] |= np.logical_or.reduceat(~direct, begins)
+            self.serves_neighbour[s, classes] |= np.logical_or.reduceat(direct, begins)
+            self.serves_others[s, classes] |= np.logical_or.reduceat(~direct, begins)
 
             # The conflicts of neighbours: [K, columns], then [classes, K].
-            conflict = _conflicts(paths.after, s, far[s], ends)[:, columns]
+            conflict = _conflicts(paths.switches_on_path, s, far[s], ends)[:, columns]
             best = np.minimum.reduceat(conflict, begins, axis=1).T
             worst = np.maximum.reduceat(conflict, begins, axis=1).T
             self.best_conflict[s, classes] = np.minimum(self.best_conflict[s, classes], best)
@@ -155,33 +155,33 @@ class NeighbourPaths:
             self.downstream_for_all[s, classes] &= for_all
             self.downstream_for_some[s, classes] |= self.is_candidate[s, classes] & for_some
 
-    def part(self, switches: slice) -> NeighbourPaths:
+    def of_switches(self, switches: slice) -> NeighbourPaths:
         """The paths of the neighbours of some switches."""
         return NeighbourPaths(*(getattr(self, field.name)[switches] for field in fields(self)))
 
     @property
-    def used(self) -> Bits:
+    def is_used(self) -> Bits:
         """bool[S, C], whether the class has any destination."""
-        return self.direct | self.behind
+        return self.serves_neighbour | self.serves_others
 
     @property
-    def only_behind(self) -> Bits:
+    def serves_only_others(self) -> Bits:
         """bool[S, C], whether the class has destinations behind its neighbour, and no others."""
-        return self.behind & ~self.direct
+        return self.serves_others & ~self.serves_neighbour
 
-    def all_candidates(self) -> Sets:
+    def candidate_links(self) -> Sets:
         """All candidates, also those whose paths come back to the switch, as sets of links."""
         return self._candidates_below(Conflict.LIMIT_FOR_ANY)
 
-    def loop_free(self) -> Sets:
+    def loop_free_links(self) -> Sets:
         """The candidates whose paths do not come back to the switch, as sets of links."""
         return self._candidates_below(Conflict.BACK)
 
-    def node_protecting(self) -> Sets:
+    def node_protecting_links(self) -> Sets:
         """The candidates whose paths meet neither the switch nor its next hop, as sets of links."""
         return self._candidates_below(Conflict.NEXT_HOP)
 
-    def disjoint(self) -> Sets:
+    def disjoint_links(self) -> Sets:
         """The candidates whose paths meet no switch of the minimal path, as sets of links."""
         return self._candidates_below(Conflict.LATER)
 
@@ -192,14 +192,14 @@ class NeighbourPaths:
             limit: a candidate serves a destination if its conflict is smaller, for instance than
                 BACK.
         """
-        serves_all = self.is_candidate & self.used[..., None] & (self.worst_conflict < limit)
+        serves_all = self.is_candidate & self.is_used[..., None] & (self.worst_conflict < limit)
         return np.packbits(serves_all, axis=2)
 
-    def partly_node_protecting(self) -> Bits:
+    def partly_node_protecting_classes(self) -> Bits:
         """The classes with a candidate that is node-protecting for some destinations only."""
         return self._partly_served(Conflict.NEXT_HOP)
 
-    def partly_disjoint(self) -> Bits:
+    def partly_disjoint_classes(self) -> Bits:
         """The classes with a candidate that is disjoint for some destinations only, bool[S, C]."""
         return self._partly_served(Conflict.LATER)
 
@@ -214,13 +214,13 @@ class NeighbourPaths:
             np.where(conflict < limit, Conflict.NONE, conflict)
             for conflict in (self.best_conflict, self.worst_conflict)
         )
-        partly: Bits = (self.is_candidate & self.used[..., None] & (best != worst)).any(axis=2)
+        partly: Bits = (self.is_candidate & self.is_used[..., None] & (best != worst)).any(axis=2)
         return partly
 
-    def partly_downstream(self) -> Bits:
+    def partly_downstream_classes(self) -> Bits:
         """The classes with a link that is downstream for some destinations only, bool[S, C]."""
         only_some = self.downstream_for_some & ~self.downstream_for_all
-        partly: Bits = only_some.any(axis=2) & self.used
+        partly: Bits = only_some.any(axis=2) & self.is_used
         return partly
 
 

@@ -87,10 +87,10 @@ def _speaker_files(files: Sequence[ReadFile], options: SpeakerOptions) -> Iterat
     for text, engine in files:
         file_dialect = dialect(Path(text.file).name)
         if file_dialect.switch:
-            if engine.grammar.tree:
-                statements = Statements.of_tree(engine.statements)
+            if engine.grammar.tree_format:
+                statements = Statements.of_tree(engine.statement_lines)
             else:
-                statements = Statements.without_command(engine.statements, "set ")
+                statements = Statements.without_command(engine.statement_lines, "set ")
             yield _SpeakerFile(text, Speaker.read(statements, file_dialect, options))
 
 

@@ -1,8 +1,8 @@
 """Which device sees which neighbour at which port, in one form for all systems and tools.
 
-Readers of LLDP tables and of other forms (`NeighbourForm`) yield facts: a device has `Seen` a
-neighbour. The audit (`compilers.audit`) resolves the names in a fact to nodes and ports of the
-plan.
+Readers of LLDP tables and of other forms (`NeighbourForm`) yield facts, each a `NeighbourSighting`:
+a device sees a neighbour. The audit (`compilers.audit`) resolves the names in a fact to nodes and
+ports of the plan.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from compilers.readers.devices.device_files import without_prompts
 from inventory.problems import InputError
 
 
-class End(NamedTuple):
+class NamedEnd(NamedTuple):
     """One end of a cable, by the names that it may have, the most reliable first."""
 
     nodes: tuple[str, ...]
@@ -25,20 +25,20 @@ class End(NamedTuple):
     """Names and labels of its port; `#7` is the port with the number 7."""
 
 
-class Seen(NamedTuple):
+class NeighbourSighting(NamedTuple):
     """A device sees a neighbour at one of its ports."""
 
-    near: End
+    near: NamedEnd
     """The device, and its port."""
-    far: End
+    far: NamedEnd
     """The neighbour, and its port."""
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class NeighbourFacts:
     """All facts in a set of neighbour tables."""
 
-    seen: tuple[Seen, ...]
+    seen: tuple[NeighbourSighting, ...]
     """The neighbours that devices see."""
     reporters: frozenset[tuple[str, ...]]
     """The nodes whose own tables were read, each by the names that it may have."""
@@ -48,7 +48,7 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class NeighbourTable:
     """The text of one table, and where it comes from."""
 
     file: str
@@ -95,9 +95,9 @@ class NeighbourForm:
     """The name of the form on the command line."""
     output_name: str
     """What the table is and which command prints it, in messages."""
-    fits: Callable[[Source], bool]
+    fits: Callable[[NeighbourTable], bool]
     """Whether a table has this form."""
-    read: Callable[[Source], Iterator[Seen]]
+    read: Callable[[NeighbourTable], Iterator[NeighbourSighting]]
     """Reads a table of this form; raises InputError where the table is wrong."""
     of_one_node: bool = True
     """Whether a table is of one node, whose name is that of the file."""
@@ -112,7 +112,7 @@ NeighbourRow = tuple[tuple[str, ...], tuple[str, ...], tuple[str, ...]]
 first."""
 
 
-def seen_rows(source: Source, rows: Iterable[NeighbourRow]) -> Iterator[Seen]:
+def seen_rows(source: NeighbourTable, rows: Iterable[NeighbourRow]) -> Iterator[NeighbourSighting]:
     """Yield the facts of a table of one node, one for each row.
 
     A neighbour that sends no name, or none for its port, is a fact as well. A row without both is
@@ -126,8 +126,8 @@ def seen_rows(source: Source, rows: Iterable[NeighbourRow]) -> Iterator[Seen]:
             required = "a local port in every row of a neighbour table"
             raise source.wrong(required, "a row without one", "collect it again")
         if names or ports:
-            far = End(names or (UNNAMED_DEVICE,), ports or (UNNAMED_PORT,))
-            yield Seen(End((source.node,), near), far)
+            far = NamedEnd(names or (UNNAMED_DEVICE,), ports or (UNNAMED_PORT,))
+            yield NeighbourSighting(NamedEnd((source.node,), near), far)
 
 
 def as_mapping(value: object) -> dict[str, Any]:

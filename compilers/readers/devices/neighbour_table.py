@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from compilers.readers.devices.neighbour_facts import (
-    End,
+    NamedEnd,
     NeighbourForm,
-    Seen,
-    Source,
+    NeighbourSighting,
+    NeighbourTable,
     nonempty,
 )
 
@@ -41,7 +41,7 @@ MOST_NAMED = 6
 """How many columns a message names."""
 
 
-def fits(source: Source) -> bool:
+def fits(source: NeighbourTable) -> bool:
     """Whether the first line of a table names the columns in one of the ways of `TABLE_HEADERS`."""
     header = source.text.lstrip(BYTE_ORDER_MARK).partition("\n")[0]
     try:
@@ -70,7 +70,7 @@ def _column_indices(columns: list[str]) -> tuple[int, ...] | None:
     return None
 
 
-def read(source: Source) -> Iterator[Seen]:
+def read(source: NeighbourTable) -> Iterator[NeighbourSighting]:
     """The facts of a table, a line each; lines without a neighbour are left out.
 
     Raises:
@@ -91,7 +91,7 @@ def read(source: Source) -> Iterator[Seen]:
                 continue
             node, port, neighbour, far_port = (nonempty(row[index]) for index in indices)
             if node and port and neighbour and far_port:
-                yield Seen(End(node, port), End(neighbour, far_port))
+                yield NeighbourSighting(NamedEnd(node, port), NamedEnd(neighbour, far_port))
     except csv.Error as error:
         raise source.wrong(OUTPUT_NAME, str(error), "", rows.line_num) from None
 

@@ -37,7 +37,7 @@ is not. D may be several definitions with & between them. Then `if` holds if all
     only if|unless D    a difference if the section has such a statement and the condition fails
     iff D               `must if D` and `only if D`
     last                nothing may follow
-    say                 a statement for other readers, in `TextEngine.statements`
+    say                 a statement for other readers, in `TextEngine.statement_lines`
 
 All others are methods of the actor (`text_engine.GrammarActor`), which take the statement and the
 arguments of the verb: words, `#<a>` a number, `@<a>` a port.
@@ -125,11 +125,11 @@ class GrammarRule:
     """The rules of its section."""
     indent: int
     """The blanks before the rule, and before its statements."""
-    in_ipv6: bool | None = None
+    is_ipv6: bool | None = None
     """For routes: whether their prefixes are IPv6 ones; None: either."""
     is_of_routes: bool = False
     """Whether it is a rule for routes, with a field `prefix`."""
-    takes_all: bool = False
+    takes_section: bool = False
     """Whether all lines of its section are taken as statements for other readers."""
 
     @property
@@ -140,7 +140,7 @@ class GrammarRule:
     @property
     def opens_section(self) -> bool:
         """Whether other statements may follow below."""
-        return bool(self.section_rules) or self.takes_all
+        return bool(self.section_rules) or self.takes_section
 
     def fields(self, statement: str) -> Fields | None:
         """The texts of a statement's fields; None where the pattern does not fit it."""
@@ -168,23 +168,23 @@ class Grammar:
 
     comment: str
     """Characters that begin comments."""
-    closes: dict[str, str]
+    section_ends: dict[str, str]
     """The words that end sections, each with the section that it ends, "" for any. Where there are
     such words, every section has to be ended by one."""
     rules: tuple[GrammarRule, ...]
     """The rules of statements in no section."""
-    heads: tuple[RouteHead, ...]
+    route_heads: tuple[RouteHead, ...]
     """The beginnings of lines of routes, the longest first."""
     statement_heads: tuple[str, ...]
     """The beginnings of statements that are no routes, where these begin as routes do."""
-    facts: tuple[tuple[str, str], ...] = ()
+    complete_facts: tuple[tuple[str, str], ...] = ()
     """The kinds of facts that the file has to state in full, each with its condition: a definition
     that the file has; "" for none."""
-    tree: str = ""
+    tree_format: str = ""
     """`json`, `yaml`, or "" for a text of lines."""
-    whole: tuple[str, ...] = ()
+    one_line_keys: tuple[str, ...] = ()
     """The keys of a tree whose entries are one line each (see `tree_lines`)."""
-    keys: Mapping[str, str] = field(default_factory=dict)
+    name_keys: Mapping[str, str] = field(default_factory=dict)
     """By list of a tree, the key that names its entries (see `tree_lines`)."""
 
     def all_rules(self) -> list[GrammarRule]:
@@ -197,8 +197,10 @@ class Grammar:
         Raises:
             ValueError: (line, text) it is no JSON or YAML.
         """
-        if self.tree:
-            return tree_lines(text, self.whole, self.keys, in_yaml=self.tree == "yaml")
+        if self.tree_format:
+            return tree_lines(
+                text, self.one_line_keys, self.name_keys, in_yaml=self.tree_format == "yaml"
+            )
         return TextLines.of(text.encode("utf-8", "replace"))
 
     @classmethod
@@ -240,14 +242,14 @@ class Grammar:
         heads = tuple(_heads(rules, None))
         return cls(
             comment=comment,
-            closes=closes,
+            section_ends=closes,
             rules=rules,
-            heads=heads,
+            route_heads=heads,
             statement_heads=_statement_heads(rules, heads),
-            facts=tuple(facts),
-            tree=tree,
-            whole=whole,
-            keys=keys,
+            complete_facts=tuple(facts),
+            tree_format=tree,
+            one_line_keys=whole,
+            name_keys=keys,
         )
 
 
@@ -299,9 +301,9 @@ def _rule(line: RuleLine, section_rules: tuple[GrammarRule, ...]) -> GrammarRule
         verbs=tuple(verb for verb in verbs if verb[0] not in ENGINE_VERBS),
         section_rules=section_rules,
         indent=line.indent,
-        in_ipv6={"4": False, "6": True}.get(prefix[1]) if prefix else None,
+        is_ipv6={"4": False, "6": True}.get(prefix[1]) if prefix else None,
         is_of_routes=prefix is not None,
-        takes_all=takes_all,
+        takes_section=takes_all,
     )
 
 

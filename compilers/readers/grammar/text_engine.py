@@ -136,7 +136,8 @@ class _Run(NamedTuple):
     """Lines that follow each other and begin with the same head of routes."""
 
     head: int
-    """The index of the head in `Grammar.heads`; NO_HEAD: these are lines of other statements."""
+    """The index of the head in `Grammar.route_heads`; NO_HEAD: these are lines of other
+    statements."""
     first: int
     """The index of the first line."""
     end: int
@@ -151,25 +152,25 @@ class TextEngine:
     """The grammar of the file."""
     actor: GrammarActor
     """Carries out the verbs of the grammar."""
-    defined: dict[str, int] = field(default_factory=dict)
+    definition_lines: dict[str, int] = field(default_factory=dict)
     """The line of each definition."""
-    statements: dict[str, int] = field(default_factory=dict)
+    statement_lines: dict[str, int] = field(default_factory=dict)
     """The lines of the statements for other readers, by text: statements of sections that are taken
     whole, and statements with the verb `say`."""
     routes: dict[str, RouteLines] = field(default_factory=dict)
     """The routes of each table."""
-    _sections_open: list[_OpenSection] = field(default_factory=list)
+    _open_sections: list[_OpenSection] = field(default_factory=list)
     """The open sections, the outermost first."""
     _all_sections: dict[tuple[GrammarRule, str], _OpenSection] = field(default_factory=dict)
     """All sections, by rule and key."""
-    _matched: set[tuple[GrammarRule, str]] = field(default_factory=set)
+    _matched_rules: set[tuple[GrammarRule, str]] = field(default_factory=set)
     """The rules that read a statement, each with the key of the section."""
-    _conditional: list[tuple[Verb, Statement]] = field(default_factory=list)
+    _conditional_statements: list[tuple[Verb, Statement]] = field(default_factory=list)
     """Statements with the verb `only` or `iff`, each behind this verb and its arguments. The whole
     text decides whether they are right."""
-    _awaited: list[tuple[str, Statement]] = field(default_factory=list)
+    _awaited_definitions: list[tuple[str, Statement]] = field(default_factory=list)
     """Definitions that have to be anywhere in the text, each with the statement that wants it."""
-    _final: str = ""
+    _final_statement: str = ""
     """The statement with the verb `last`, which nothing may follow; "" before it is read."""
     _single_routes: dict[tuple[RouteHead, _SectionFields], list[tuple[int, str]]] = field(
         default_factory=dict
@@ -195,7 +196,7 @@ class TextEngine:
             lines_of_run = lines[indices]
             head = None
             if run.head != NO_HEAD:
-                head = self._head_in_section(self.grammar.heads[run.head], lines_of_run)
+                head = self._head_in_section(self.grammar.route_heads[run.head], lines_of_run)
             if head is None:
                 for number, text in lines_of_run:
                     self._read_line(_Line.of(number, text))
@@ -212,7 +213,7 @@ class TextEngine:
         """int64[n]: the index of the head of routes that each line begins with, or NO_HEAD."""
         head_of_line = np.full(len(lines.number), NO_HEAD, np.int64)
         # The longest head of a line decides. It is the first in the grammar, and so the last here.
-        for number, head in reversed(list(enumerate(self.grammar.heads))):
+        for number, head in reversed(list(enumerate(self.grammar.route_heads))):
             head_of_line[lines.begin_with(head.text)] = number
             for beginning in self.grammar.statement_heads:
                 if beginning.startswith(head.text):
@@ -229,20 +230,20 @@ class TextEngine:
         """
         first_line = _Line.of(*next(iter(lines)))
         self._leave_sections(first_line)
-        if head.section is None and self._final:
+        if head.section is None and self._final_statement:
             self._note_behind_final(first_line)
         section = self._innermost()
         if section and section.rule is None:
             return None
         section_rule = section.rule if section else None
-        for candidate in self.grammar.heads:
+        for candidate in self.grammar.route_heads:
             if candidate.text == head.text and candidate.section is section_rule:
                 return candidate
         return None
 
     def _innermost(self) -> _OpenSection | None:
         """The innermost section that is open; None: none is."""
-        return self._sections_open[-1] if self._sections_open else None
+        return self._open_sections[-1] if self._open_sections else None
 
     def _section_fields(self) -> _SectionFields:
         """The fields of the innermost section."""
@@ -255,22 +256,22 @@ class TextEngine:
             return
         if strange(line.text):
             self.actor.add_unread(line.number, line.text)
-        elif line.text in self.grammar.closes:
+        elif line.text in self.grammar.section_ends:
             self._close_section(line)
         else:
-            if self._final:
+            if self._final_statement:
                 self._note_behind_final(line)
             self._leave_sections(line)
             self._read_statement(line)
 
     def _note_behind_final(self, line: _Line) -> None:
         """Note a line behind the statement that nothing may follow."""
-        self.actor.add_wrong(line.number, f"{line.text}, behind {self._final}")
+        self.actor.add_wrong(line.number, f"{line.text}, behind {self._final_statement}")
 
     def _read_statement(self, line: _Line) -> None:
         """Read a line as a statement in the innermost section."""
         section = self._innermost()
-        if section and section.rule and section.rule.takes_all:
+        if section and section.rule and section.rule.takes_section:
             self._take_whole(line, section)
             return
         if section is None:
@@ -280,7 +281,7 @@ class TextEngine:
         rule, fields = _rule_for(rules, line.text)
         if rule is None:
             self._note_unread(line, section)
-            self._sections_open.append(_OpenSection(line, None, {}))
+            self._open_sections.append(_OpenSection(line, None, {}))
         else:
             fields = (section.fields if section else {}) | fields
             self._apply_rule(rule, line, fields, section)
@@ -289,10 +290,10 @@ class TextEngine:
         """Take a line of a section that is taken whole as a statement for other readers."""
         path = f"{section.path}{BETWEEN}{line.text}"
         section.has_lines = True
-        self.statements.setdefault(path, line.number)
-        kinds = [kind for kind in self.grammar.closes.values() if kind]
+        self.statement_lines.setdefault(path, line.number)
+        kinds = [kind for kind in self.grammar.section_ends.values() if kind]
         has_own_end = any(line.text.startswith(f"{kind} ") for kind in kinds)
-        self._sections_open.append(
+        self._open_sections.append(
             _OpenSection(line, section.rule, section.fields, path, has_own_end=has_own_end)
         )
 
@@ -307,9 +308,9 @@ class TextEngine:
             fields: the fields of the statement, and of the sections that it is in.
             section: the innermost of these.
         """
-        self._matched.add((rule, section.key if section else ""))
+        self._matched_rules.add((rule, section.key if section else ""))
         if rule.is_of_routes:
-            head = next(head for head in self.grammar.heads if rule in head.rules)
+            head = next(head for head in self.grammar.route_heads if rule in head.rules)
             routes = self._single_routes.setdefault((head, self._section_fields()), [])
             routes.append((line.number, line.text))
             return
@@ -331,19 +332,19 @@ class TextEngine:
         name = line.text if rule.pattern.groupindex else f"{line.number}"
         key = f"{outer.key}{BETWEEN}{name}" if outer else name
         section = _OpenSection(line, rule, fields, line.text, key=key)
-        self._sections_open.append(section)
+        self._open_sections.append(section)
         self._all_sections.setdefault((rule, key), section)
-        if rule.takes_all:
-            self.statements.setdefault(line.text, line.number)
+        if rule.takes_section:
+            self.statement_lines.setdefault(line.text, line.number)
 
     def _leave_sections(self, line: _Line) -> None:
         """Leave the sections that a line is not in, by its indentation."""
-        while self._sections_open and self._sections_open[-1].line.indent >= line.indent:
-            section = self._sections_open.pop()
-            if self.grammar.closes and section.needs_end:
+        while self._open_sections and self._open_sections[-1].line.indent >= line.indent:
+            section = self._open_sections.pop()
+            if self.grammar.section_ends and section.needs_end:
                 text = f"{line.text}, before {section.line.text} is ended"
                 self.actor.add_wrong(line.number, text)
-            elif not self.grammar.tree and self._is_read_inside(line, section):
+            elif not self.grammar.tree_format and self._is_read_inside(line, section):
                 text = f"{line.text}, which is read as part of {section.line.text}"
                 self.actor.add_wrong(line.number, text)
 
@@ -359,14 +360,14 @@ class TextEngine:
 
     def _close_section(self, line: _Line) -> None:
         """End a section by a word."""
-        while self._sections_open and self._sections_open[-1].line.indent > line.indent:
-            inner = self._sections_open.pop()
+        while self._open_sections and self._open_sections[-1].line.indent > line.indent:
+            inner = self._open_sections.pop()
             if inner.needs_end:
                 text = f"{line.text}, before {inner.line.text} is ended"
                 self.actor.add_wrong(line.number, text)
-        kind = self.grammar.closes[line.text]
-        if self._sections_open and self._sections_open[-1].line.indent == line.indent:
-            closed = self._sections_open.pop()
+        kind = self.grammar.section_ends[line.text]
+        if self._open_sections and self._open_sections[-1].line.indent == line.indent:
+            closed = self._open_sections.pop()
             if not kind or f"{closed.line.text} ".startswith(f"{kind} "):
                 return
         section = f"section {kind}" if kind else "section"
@@ -386,23 +387,23 @@ class TextEngine:
         for verb, *words in checks:
             name = _with_fields(words, statement.fields)
             if verb == "define":
-                self.defined.setdefault(name, statement.line)
+                self.definition_lines.setdefault(name, statement.line)
             elif verb == "say":
-                self.statements.setdefault(statement.text, statement.line)
+                self.statement_lines.setdefault(statement.text, statement.line)
             elif verb == "last":
-                self._final = statement.text
+                self._final_statement = statement.text
             elif verb == "wants":
-                self._awaited.append((name, statement))
-            elif verb == "needs" and self.defined.get(name, NEVER) > statement.line:
+                self._awaited_definitions.append((name, statement))
+            elif verb == "needs" and self.definition_lines.get(name, NEVER) > statement.line:
                 self.actor.add_wrong(statement.line, f"{statement.text}, before {name}")
-            elif verb == "absent" and name in self.defined:
+            elif verb == "absent" and name in self.definition_lines:
                 self.actor.add_wrong(statement.line, f"{statement.text}, behind {name}")
             elif verb == "range":
                 self._check_range(statement, *name.split(" "))
             elif verb == "only":
-                self._conditional.append(((verb, *words), statement))
+                self._conditional_statements.append(((verb, *words), statement))
             elif verb == "iff":
-                self._conditional.append(((verb, "if", *words), statement))
+                self._conditional_statements.append(((verb, "if", *words), statement))
 
     def _check_range(self, statement: Statement, low: str, high: str, value: str = "") -> None:
         """Note a statement whose number is outside a range; "" for a number that is left out."""
@@ -439,8 +440,8 @@ class TextEngine:
             section: the fields of the section.
         """
         routes = RouteLines()
-        families = {rule.in_ipv6 for rule in head.rules}
-        routes.add(lines, width, head.rules[0].in_ipv6 if len(families) == 1 else None)
+        families = {rule.is_ipv6 for rule in head.rules}
+        routes.add(lines, width, head.rules[0].is_ipv6 if len(families) == 1 else None)
         # By table, the text that the actor gives each next hop.
         texts_of_table: dict[str, dict[str, str]] = {}
         rule_of_next_hop: dict[str, GrammarRule] = {}
@@ -464,14 +465,14 @@ class TextEngine:
             routes: their routes.
             rule_of_next_hop: the rule that reads each next hop, if there is one.
         """
-        if len({rule.in_ipv6 for rule in head.rules}) == 1:
+        if len({rule.is_ipv6 for rule in head.rules}) == 1:
             # `RouteLines.add` gave prefixes of the other family a next hop that no rule reads.
             suspects: Collection[str] = routes.next_hops.keys() - rule_of_next_hop.keys()
         else:
             suspects = routes.next_hops
         for prefix, next_hop, line in routes.rows(*suspects):
             rule = rule_of_next_hop.get(next_hop)
-            if rule is None or rule.in_ipv6 not in (None, ":" in prefix):
+            if rule is None or rule.is_ipv6 not in (None, ":" in prefix):
                 self.actor.add_wrong(line, f"{bare(head.text)} {prefix} {next_hop}")
 
     def _next_hop_meaning(
@@ -491,7 +492,7 @@ class TextEngine:
 
     def _note_faults_at_end(self) -> None:
         """Note faults that only the end of the text shows: open sections, missing statements."""
-        for section in self._sections_open if self.grammar.closes else ():
+        for section in self._open_sections if self.grammar.section_ends else ():
             if section.needs_end:
                 line = section.line
                 self.actor.add_wrong(line.number, f"{line.text}, which is never ended")
@@ -503,17 +504,17 @@ class TextEngine:
                 if self._lacks(rule, section.key, section.fields):
                     line = section.line
                     self.actor.add_wrong(line.number, f"{line.text} without {rule.text}")
-        for name, statement in self._awaited:
-            if name not in self.defined:
+        for name, statement in self._awaited_definitions:
+            if name not in self.definition_lines:
                 self.actor.add_wrong(statement.line, f"{statement.text}, without {name}")
-        for (_, *words), statement in self._conditional:
+        for (_, *words), statement in self._conditional_statements:
             if not self._condition_holds(words, statement.fields):
                 self.actor.add_unread(statement.line, statement.text)
 
     def _lacks(self, rule: GrammarRule, key: str, fields: Fields) -> bool:
         """Whether a section, by its key and fields, has no statement that a rule demands."""
         demands = [verb for verb in rule.checks if verb[0] in ("must", "iff")]
-        if not demands or (rule, key) in self._matched:
+        if not demands or (rule, key) in self._matched_rules:
             return False
         verb, *words = demands[0]
         return self._condition_holds(["if", *words] if verb == "iff" else words, fields)
@@ -523,7 +524,7 @@ class TextEngine:
         if not words:
             return True
         names = _with_fields(words[1:], fields).split(" & ")
-        return all(name in self.defined for name in names) is (words[0] == "if")
+        return all(name in self.definition_lines for name in names) is (words[0] == "if")
 
 
 def _runs(head_of_line: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Iterator[_Run]:

@@ -102,7 +102,7 @@ def read_router(
     files = read_files(system, folder, definitions)
     for router, engine in files:
         if Path(router.file).name not in system.read_by_others:
-            unread = ((line, statement) for statement, line in engine.statements.items())
+            unread = ((line, statement) for statement, line in engine.statement_lines.items())
             router.unread = sorted([*router.unread, *unread])
     routers = [router for router, _ in files]
     if block := routers[0].segments:  # the reader of SRv6 reads these routes
@@ -192,11 +192,13 @@ def read_text(
     router = RouterText(file or name)
     actor = RouterActor(router)
     engine = TextEngine(rules, actor, dict.fromkeys(definitions, 0))
-    if not rules.tree:
+    if not rules.tree_format:
         text = system.without_additions(text)
     engine.read(rules.lines(text))
     router.complete_kinds = frozenset(
-        kind for kind, condition in rules.facts if not condition or condition in engine.defined
+        kind
+        for kind, condition in rules.complete_facts
+        if not condition or condition in engine.definition_lines
     )
     for line, commands in actor.command_texts:
         _read_commands(system, engine, actor, line, commands)
@@ -223,7 +225,7 @@ def _read_commands(
     # The data of the file defines what the commands refer to.
     definitions = [f"vrf {name}" for name in (router.vrf, *router.marked_routes, "default") if name]
     definitions += [f"routing6 {name}" for name in router.marked_routes]
-    if "bgp" in engine.defined:
+    if "bgp" in engine.definition_lines:
         definitions.append("bgp")
     inner = TextEngine(
         grammar(system.target, system.commands), actor, dict.fromkeys(definitions, 0)
@@ -231,7 +233,7 @@ def _read_commands(
     lines = TextLines.of(text.encode("utf-8", "replace"))
     whole = system.commands not in system.files
     inner.read(lines.numbered(np.full_like(lines.number, line)), whole=whole)
-    for statement in inner.statements:
+    for statement in inner.statement_lines:
         actor.add_unread(line, statement)
     for table, rows in inner.routes.items():
         engine.routes.setdefault(table, RouteLines()).absorb(rows)

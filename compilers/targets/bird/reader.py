@@ -161,7 +161,7 @@ class BirdFiles:
             read_file(files, TARGET, name)
         files.read_settings(TARGET)
         # Templates of statements leave out the sign at the end.
-        lines = {text.rstrip(",;"): line for text, line in engine.statements.items()}
+        lines = {text.rstrip(",;"): line for text, line in engine.statement_lines.items()}
         return cls(files, actor, engine, Statements(_innermost(lines)))
 
     @property

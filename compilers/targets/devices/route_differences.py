@@ -124,7 +124,14 @@ def route_differences(
                 )
         for prefix in held_routes.keys() - routes.keys():
             if table in RULES or (is_within(prefix, pools) and not is_within(prefix, host_blocks)):
-                yield RouteDifference(switch, "stale", table, prefix, (), held_routes[prefix])
+                yield RouteDifference(
+                    switch,
+                    kind="stale",
+                    table=table,
+                    prefix=prefix,
+                    wanted=(),
+                    found=held_routes[prefix],
+                )
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from compilers.readers.devices.neighbour_facts import (
     NeighbourForm,
     NeighbourRow,
-    Seen,
-    Source,
+    NeighbourSighting,
+    NeighbourTable,
     as_list,
     as_mapping,
     nonempty,
@@ -46,7 +46,7 @@ NEIGHBOUR_LINE = re.compile(r"Neighbor \S+, age .*")
 """`Neighbor 02aa.0000.0001/"Ethernet7", age 12 seconds`."""
 
 
-def fits(source: Source) -> bool:
+def fits(source: NeighbourTable) -> bool:
     """Whether a source is an LLDP neighbour table of EOS, as text or JSON."""
     if source.data is not None:
         return "lldpNeighbors" in as_mapping(source.data)
@@ -54,7 +54,7 @@ def fits(source: Source) -> bool:
     return bool(HEADER.search(output) or INTERFACE_LINE.search(output))
 
 
-def read(source: Source) -> Iterator[Seen]:
+def read(source: NeighbourTable) -> Iterator[NeighbourSighting]:
     """The neighbours that the table has, one for each line, block or entry."""
     if source.data is not None:
         table = as_mapping(source.data).get("lldpNeighbors")
@@ -73,7 +73,7 @@ def _json_rows(table: object) -> Iterator[NeighbourRow]:
         yield nonempty(neighbour.get("port")), nonempty(device), nonempty(port)
 
 
-def _json_detail_rows(source: Source, table: dict[str, object]) -> Iterator[NeighbourRow]:
+def _json_detail_rows(source: NeighbourTable, table: dict[str, object]) -> Iterator[NeighbourRow]:
     """The rows of `show lldp neighbors detail | json`: the neighbours of each port.
 
     Raises:
@@ -97,7 +97,7 @@ def _json_detail_rows(source: Source, table: dict[str, object]) -> Iterator[Neig
             yield nonempty(local_port), names, ports
 
 
-def _text_rows(source: Source) -> Iterator[NeighbourRow]:
+def _text_rows(source: NeighbourTable) -> Iterator[NeighbourRow]:
     """The rows of `show lldp neighbors`, below the line with the names of columns.
 
     Raises:
@@ -129,7 +129,7 @@ class _Interface:
     """For each neighbour its fields: by the pattern of a field, the text of its first line."""
 
 
-def _text_detail_rows(source: Source) -> Iterator[NeighbourRow]:
+def _text_detail_rows(source: NeighbourTable) -> Iterator[NeighbourRow]:
     """The rows of `show lldp neighbors detail`, a block for each neighbour of an interface.
 
     Raises:
@@ -146,7 +146,7 @@ def _text_detail_rows(source: Source) -> Iterator[NeighbourRow]:
             yield nonempty(interface.name), names, ports
 
 
-def _interfaces(source: Source) -> list[_Interface]:
+def _interfaces(source: NeighbourTable) -> list[_Interface]:
     """The interfaces of an output, after one that stands for no interface.
 
     Lines are missing if there are neighbours above the first interface. They are put into an

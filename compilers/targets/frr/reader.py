@@ -119,7 +119,7 @@ def read_frr(
         return _with_tracked_links(frr_files, gtsm)
     files, actor, engine = frr_files
     # Without BGP, frr.conf has no statements but those that a verb takes.
-    for text, line in engine.statements.items():
+    for text, line in engine.statement_lines.items():
         files.add_unread(FRR_CONF, line, text)
     next_hops = _next_hops(frr_files)
     tables = files.read_tables(FRR_CONF, engine, actor.next_hops)
@@ -145,7 +145,7 @@ def _with_tracked_links(frr_files: FrrFiles, gtsm: bool) -> EmittedSwitch:
     """The forwarding of a switch whose static routes have tracked next hops."""
     files, actor, engine = frr_files
     file = str(files.folder / FRR_CONF)
-    links = TrackedLinks.read(file, engine.statements, files.far_ends(), gtsm)
+    links = TrackedLinks.read(file, engine.statement_lines, files.far_ends(), gtsm)
     # A route names the address of a neighbour, and the links say by which port BGP reaches it.
     port_of: dict[Port, Port] = {port_via(address): port for address, port in links.ports.items()}
     next_hops = {
@@ -180,7 +180,7 @@ def read_frr_speaker(folder: Path, options: SpeakerOptions) -> BgpSwitch:
     """
     files, actor, engine = read_frr_files(folder, options.bfd)
     file = str(folder / FRR_CONF)
-    speaker = Speaker.read(Statements(engine.statements), dialect(FRR_CONF), options)
+    speaker = Speaker.read(Statements(engine.statement_lines), dialect(FRR_CONF), options)
     tables = files.read_tables(FRR_CONF, engine, actor.next_hops)
     without_bgp = files.finish(file, tables, ())
     # The kernel goes on to the policy rule of table main if a port's own table has no route.

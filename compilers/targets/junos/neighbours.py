@@ -14,9 +14,9 @@ from collections.abc import Iterator
 from compilers.readers.devices.neighbour_facts import (
     NeighbourForm,
     NeighbourRow,
+    NeighbourSighting,
+    NeighbourTable,
     OtherOutput,
-    Seen,
-    Source,
     as_list,
     as_mapping,
     nonempty,
@@ -47,19 +47,19 @@ NOT_READ = (
 """Other outputs that people collect by mistake."""
 
 
-def fits(source: Source) -> bool:
+def fits(source: NeighbourTable) -> bool:
     """Whether a source is an LLDP neighbour table of Junos, as text or JSON."""
     return has_element(source.data, INFORMATION) or bool(
         source.data is None and _table_lines(source)
     )
 
 
-def read(source: Source) -> Iterator[Seen]:
+def read(source: NeighbourTable) -> Iterator[NeighbourSighting]:
     """The neighbours that the table has."""
     return seen_rows(source, _json_rows(source) if source.data is not None else _text_rows(source))
 
 
-def _json_rows(source: Source) -> Iterator[NeighbourRow]:
+def _json_rows(source: NeighbourTable) -> Iterator[NeighbourRow]:
     """The rows of the JSON.
 
     The neighbour's port has an id and a description, and its surer name comes first. That is the id
@@ -81,7 +81,7 @@ def _json_rows(source: Source) -> Iterator[NeighbourRow]:
             yield _without_unit(local_port), name or chassis, _without_unit(ports)
 
 
-def _text_rows(source: Source) -> Iterator[NeighbourRow]:
+def _text_rows(source: NeighbourTable) -> Iterator[NeighbourRow]:
     """The rows of the text. A column begins where its name begins in the header.
 
     Raises:
@@ -102,7 +102,7 @@ def _text_rows(source: Source) -> Iterator[NeighbourRow]:
         yield _without_unit(local_port), nonempty(name), _without_unit(far_port)
 
 
-def _table_lines(source: Source) -> list[str]:
+def _table_lines(source: NeighbourTable) -> list[str]:
     """The lines of the text from the header on; [] without a header."""
     lines = source.lines
     for index, line in enumerate(lines):

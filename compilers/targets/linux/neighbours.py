@@ -13,9 +13,9 @@ from typing import Any
 from compilers.readers.devices.neighbour_facts import (
     NeighbourForm,
     NeighbourRow,
+    NeighbourSighting,
+    NeighbourTable,
     OtherOutput,
-    Seen,
-    Source,
     as_list,
     as_mapping,
     nonempty,
@@ -38,12 +38,12 @@ NOT_READ = (
 """Outputs that people collect by mistake. They are refused with the command to use."""
 
 
-def fits(source: Source) -> bool:
+def fits(source: NeighbourTable) -> bool:
     """Whether a source is JSON of lldpctl."""
     return "lldp" in as_mapping(source.data)
 
 
-def read(source: Source) -> Iterator[Seen]:
+def read(source: NeighbourTable) -> Iterator[NeighbourSighting]:
     """The neighbours of each interface, which may be several.
 
     Raises:
@@ -55,7 +55,7 @@ def read(source: Source) -> Iterator[Seen]:
     return seen_rows(source, _rows(source, lldp))
 
 
-def _rows(source: Source, lldp: dict[str, Any]) -> Iterator[NeighbourRow]:
+def _rows(source: NeighbourTable, lldp: dict[str, Any]) -> Iterator[NeighbourRow]:
     """The rows of the JSON: the neighbours of each port.
 
     Raises:

@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from compilers.readers.devices.neighbour_facts import (
     NeighbourForm,
     NeighbourRow,
+    NeighbourSighting,
+    NeighbourTable,
     OtherOutput,
-    Seen,
-    Source,
     as_mapping,
     nonempty,
     seen_rows,
@@ -47,7 +47,7 @@ XML = OtherOutput(
 """An output that is refused, with the command to use."""
 
 
-def fits(source: Source) -> bool:
+def fits(source: NeighbourTable) -> bool:
     """Whether a source is an LLDP neighbour table of NX-OS, as text or JSON."""
     if source.data is not None:
         return any(f"TABLE_{table}" in as_mapping(source.data) for table in TABLES)
@@ -55,7 +55,7 @@ def fits(source: Source) -> bool:
     return bool(HEADER.search(output) or DETAIL_START.search(output))
 
 
-def read(source: Source) -> Iterator[Seen]:
+def read(source: NeighbourTable) -> Iterator[NeighbourSighting]:
     """The neighbours that the table has."""
     if source.data is not None:
         neighbour_rows = _json_rows(source)
@@ -66,7 +66,7 @@ def read(source: Source) -> Iterator[Seen]:
     return seen_rows(source, neighbour_rows)
 
 
-def _json_rows(source: Source) -> Iterator[NeighbourRow]:
+def _json_rows(source: NeighbourTable) -> Iterator[NeighbourRow]:
     """The rows of the JSON, with and without `detail`."""
     for table in TABLES:
         for row in rows(source.data, table):
@@ -82,7 +82,7 @@ def _without_placeholders(*values: object) -> tuple[str, ...]:
     return tuple(text for text in nonempty(*values) if text not in PLACEHOLDERS)
 
 
-def _text_rows(source: Source) -> Iterator[NeighbourRow]:
+def _text_rows(source: NeighbourTable) -> Iterator[NeighbourRow]:
     """The rows of `show lldp neighbors`; a long name has a line of its own above its row.
 
     Raises:

@@ -183,7 +183,9 @@ def groups_of_switch(
 ) -> Iterator[Groups]:
     """All groups of a switch, each before the groups that lead to it; see `class_groups`."""
     egress = np.flatnonzero(classes.port[vertex] > 0)
-    for groups_of_role in class_groups(classes, vertex, egress, profile, marking, every_hop):
+    for groups_of_role in class_groups(
+        classes, switch=vertex, egress=egress, profile=profile, marking=marking, every_hop=every_hop
+    ):
         for form in by_buckets(groups_of_role):
             yield form.groups
 
@@ -267,7 +269,12 @@ def _groups_from_hosts(
     if not profile.buckets:
         shared = in_finer_steps(shared)
     yield _with_packed_buckets(
-        GroupRole.ENTER, egress, shared.port, any_port, ~falls_back, shared.weight
+        GroupRole.ENTER,
+        egress=egress,
+        port=shared.port,
+        in_port=any_port,
+        has_row=~falls_back,
+        weight=shared.weight,
     )
     yield _with_packed_buckets(
         GroupRole.FALLBACK, egress, _masked(falls_back[:, None], order), any_port, always
@@ -429,7 +436,15 @@ def _with_packed_buckets(
         weight = None if weight is None else _packed(weight, present)
     weight = np.zeros_like(port) if weight is None else weight
     no_marks = np.zeros(port.shape, np.bool_)
-    return Groups(role, egress, port, weight, no_marks, in_port, has_row)
+    return Groups(
+        role,
+        egress=egress,
+        port=port,
+        weight=weight,
+        marks=no_marks,
+        in_port=in_port,
+        has_row=has_row,
+    )
 
 
 def _packed(values: Numbers, present: NDArray[np.bool_]) -> Numbers:

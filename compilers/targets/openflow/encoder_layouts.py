@@ -67,7 +67,14 @@ class IntermediateLayouts:
                 for family in families
             ],
             from_hosts=[
-                drawing_rows(gateway, first, most_hosts, family, len(addresses), checks_sources)
+                drawing_rows(
+                    gateway,
+                    first_mac=first,
+                    hosts=most_hosts,
+                    ethertype=family,
+                    count=len(addresses),
+                    checked=checks_sources,
+                )
                 for family in families
             ],
             to_far=carried_row_bytes.rows_to_intermediates(macs, are_neighbours=False),

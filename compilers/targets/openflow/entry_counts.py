@@ -15,7 +15,7 @@ from compilers.targets.openflow.pipeline import Pipeline
 
 
 @dataclass(frozen=True, slots=True)
-class Entries:
+class EntryCounts:
     """How many entries, flows and groups together, a switch has."""
 
     emitted: int
@@ -24,7 +24,7 @@ class Entries:
     """The number that a program with groups for each destination would have."""
 
 
-def entries(build: Build) -> Entries:
+def entries(build: Build) -> EntryCounts:
     """Count the entries of the fullest switch, with and without egress classes.
 
     Without classes each destination has groups of its own, and for each address family rows of its
@@ -33,10 +33,10 @@ def entries(build: Build) -> Entries:
     pipeline = Pipeline(build)
     counts = [_entries(pipeline, vertex) for vertex in _vertices_that_differ(build)]
     emitted, naive = max(c.emitted for c in counts), max(c.naive for c in counts)
-    return Entries(emitted, naive)
+    return EntryCounts(emitted, naive)
 
 
-def _entries(pipeline: Pipeline, vertex: int) -> Entries:
+def _entries(pipeline: Pipeline, vertex: int) -> EntryCounts:
     """The entries of one switch."""
     build, families = pipeline.build, pipeline.family_count
     # int64[C] each: the groups of every egress class, and the rows that lead to them.
@@ -52,7 +52,7 @@ def _entries(pipeline: Pipeline, vertex: int) -> Entries:
     with_classes = families * len(prefix) + group_count.sum() + row_count.sum()
     per_destination = (group_count + families * row_count)[egress]
     without_classes = (destinations * per_destination).sum()
-    return Entries(emitted, int(emitted - with_classes + without_classes))
+    return EntryCounts(emitted, int(emitted - with_classes + without_classes))
 
 
 def _vertices_that_differ(build: Build) -> NDArray[np.intp]:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from compilers.readers.devices.neighbour_facts import (
-    End,
+    NamedEnd,
     NeighbourForm,
-    Seen,
-    Source,
+    NeighbourSighting,
+    NeighbourTable,
     as_list,
     as_mapping,
     nonempty,
@@ -27,13 +27,13 @@ LONGEST_ID = 16
 """The most hexadecimal digits of a datapath id."""
 
 
-def fits(source: Source) -> bool:
+def fits(source: NeighbourTable) -> bool:
     """Whether a source is a list of links with a `src` and a `dst` each."""
     entries = as_list(source.data)
     return bool(entries) and all({"src", "dst"} <= set(as_mapping(entry)) for entry in entries)
 
 
-def read(source: Source) -> Iterator[Seen]:
+def read(source: NeighbourTable) -> Iterator[NeighbourSighting]:
     """Both ends of every link; a link is listed once for each direction.
 
     Raises:
@@ -45,16 +45,16 @@ def read(source: Source) -> Iterator[Seen]:
         if near is None or far is None:
             given = f"item {index} without a dpid or port_no in hexadecimal digits"
             raise source.wrong(OUTPUT_NAME, given)
-        yield Seen(near, far)
+        yield NeighbourSighting(near, far)
 
 
-def _end(value: object) -> End | None:
+def _end(value: object) -> NamedEnd | None:
     """An end of a link; None: a number is missing or malformed."""
     fields = as_mapping(value)
     dpid, port = (_hexadecimal(fields.get(key)) for key in ("dpid", "port_no"))
     if dpid is None or port is None:
         return None
-    return End((f"dpid:{dpid:#x}",), nonempty(f"#{port}", fields.get("name")))
+    return NamedEnd((f"dpid:{dpid:#x}",), nonempty(f"#{port}", fields.get("name")))
 
 
 def _hexadecimal(value: object) -> int | None:

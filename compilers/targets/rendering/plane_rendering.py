@@ -28,7 +28,7 @@ from compilers.targets.rendering.rendered_folder import (
     rendered_lists,
     rendered_recipes,
 )
-from compilers.targets.rendering.renderer import Written
+from compilers.targets.rendering.renderer import WrittenFiles
 from compilers.targets.rendering.selected_nodes import selected_vertices
 from compilers.targets.target import Target
 from compilers.targets.target_lookup import target as target_of
@@ -134,7 +134,14 @@ class PlaneRendering:
             }
             return {identity: recipe for identity, recipe in by_build.items() if recipe}
 
-        return put_rendered(place, self._target.name, identities, fill, self.is_part, recipes)
+        return put_rendered(
+            place,
+            target=self._target.name,
+            builds=identities,
+            fill=fill,
+            part=self.is_part,
+            recipes=recipes,
+        )
 
     def _planes(self) -> list[SelectedPlane]:
         """The planes whose files are written.
@@ -212,7 +219,7 @@ class PlaneRendering:
             return None
         unchanged = [path for path in digests if path not in rendered_again]
         rendered_bytes = sum((new / path).stat().st_size for path in rendered_again)
-        written = Written(len(digests), rendered_bytes + link_unchanged(place, new, unchanged))
+        written = WrittenFiles(len(digests), rendered_bytes + link_unchanged(place, new, unchanged))
         return replace(self._rendering(place, plane, written, why_unread), kept=len(unchanged))
 
     def _write_all(self, new: Path, place: Path, plane: SelectedPlane) -> Rendering:
@@ -236,7 +243,7 @@ class PlaneRendering:
         return replace(rendering, unproved=report.unproved)
 
     def _rendering(
-        self, place: Path, plane: SelectedPlane, written: Written, why_unread: str
+        self, place: Path, plane: SelectedPlane, written: WrittenFiles, why_unread: str
     ) -> Rendering:
         """The result for a plane.
 

@@ -31,7 +31,7 @@ UNSAFE = "print only what the target gives"
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenFiles:
     """How much a target wrote."""
 
     files: int = 0
@@ -39,11 +39,11 @@ class Written:
     bytes: int = 0
     """The number of their bytes."""
 
-    def __add__(self, other: Written) -> Written:
-        return Written(self.files + other.files, self.bytes + other.bytes)
+    def __add__(self, other: WrittenFiles) -> WrittenFiles:
+        return WrittenFiles(self.files + other.files, self.bytes + other.bytes)
 
-    def __sub__(self, other: Written) -> Written:
-        return Written(self.files - other.files, self.bytes - other.bytes)
+    def __sub__(self, other: WrittenFiles) -> WrittenFiles:
+        return WrittenFiles(self.files - other.files, self.bytes - other.bytes)
 
 
 def installed_nodes(
@@ -87,7 +87,7 @@ class Renderer:
     ) -> None:
         self.target = target
         """The name of the target."""
-        self.written = Written()
+        self.written = WrittenFiles()
         """The files that were written so far."""
         self._users_folder, self._folder = users_folder, folder
         self._environment = environment(users_folder, {target: folder})
@@ -122,7 +122,7 @@ class Renderer:
             InputError: a template is wrong, or a folder cannot be written.
         """
 
-        def write_switch(vertex: int) -> Written:
+        def write_switch(vertex: int) -> WrittenFiles:
             # What this process has written before is not part of the result.
             written_before = self.written
             write(vertex)
@@ -188,7 +188,7 @@ class Renderer:
             part.replace(folder / file)
         finally:
             part.unlink(missing_ok=True)
-        self.written += Written(1, size)
+        self.written += WrittenFiles(1, size)
 
     def _render(self, file: str, variables: Mapping[str, Any]) -> str:
         """The text of a file.

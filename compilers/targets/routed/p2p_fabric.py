@@ -155,7 +155,15 @@ class P2pFabric:
         ]:
             raise InputError(few(problems))
         control_plane = ControlPlane.of(routers, chosen)
-        return cls(routers, interfaces, names, addresses, vrf, control_plane, leaks_host_routes)
+        return cls(
+            routers,
+            interfaces=interfaces,
+            names=names,
+            addresses=addresses,
+            vrf=vrf,
+            control_plane=control_plane,
+            leaks_host_routes=leaks_host_routes,
+        )
 
     def router(self, vertex: int) -> P2pRouter:
         """Names and addresses of a router."""

@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from compilers.readers.devices.neighbour_facts import (
     NeighbourForm,
     NeighbourRow,
-    Seen,
-    Source,
+    NeighbourSighting,
+    NeighbourTable,
     nonempty,
     seen_rows,
 )
@@ -23,12 +23,12 @@ COLUMNS = ("LocalPort", "RemoteDevice", "RemotePortID", "Capability", "RemotePor
 """The names of the columns."""
 
 
-def fits(source: Source) -> bool:
+def fits(source: NeighbourTable) -> bool:
     """Whether a source is a table of `show lldp table`."""
     return "LocalPort" in source.text and "RemoteDevice" in source.text
 
 
-def read(source: Source) -> Iterator[Seen]:
+def read(source: NeighbourTable) -> Iterator[NeighbourSighting]:
     """The neighbours, a row each; dashes under the header show where columns begin and end.
 
     Raises:
@@ -47,7 +47,7 @@ def read(source: Source) -> Iterator[Seen]:
 
 
 def _rows(
-    source: Source, lines: list[str], first: int, spans: list[tuple[int, int]]
+    source: NeighbourTable, lines: list[str], first: int, spans: list[tuple[int, int]]
 ) -> Iterator[NeighbourRow]:
     """The rows of the table.
 

@@ -12,8 +12,8 @@ from typing import Any
 from compilers.readers.devices.neighbour_facts import (
     NeighbourForm,
     NeighbourRow,
-    Seen,
-    Source,
+    NeighbourSighting,
+    NeighbourTable,
     as_list,
     nonempty,
     seen_rows,
@@ -29,17 +29,17 @@ LOCAL_PORT, NEIGHBOUR_NAME, NEIGHBOUR_PORT = "Name", "Neighbor System Name", "Ne
 """The columns of the table: the local port, and the neighbour's name and port."""
 
 
-def fits(source: Source) -> bool:
+def fits(source: NeighbourTable) -> bool:
     """Whether a source is an LLDP neighbour table of SR Linux, as text or JSON."""
     return NEIGHBOUR_NAME in source.text or bool(_interfaces(source.data))
 
 
-def read(source: Source) -> Iterator[Seen]:
+def read(source: NeighbourTable) -> Iterator[NeighbourSighting]:
     """The neighbours that the table has."""
     return seen_rows(source, _text_rows(source) if source.data is None else _json_rows(source))
 
 
-def _text_rows(source: Source) -> Iterator[NeighbourRow]:
+def _text_rows(source: NeighbourTable) -> Iterator[NeighbourRow]:
     """The rows of `show system lldp neighbor`, a table with `|` between cells.
 
     Raises:
@@ -67,7 +67,7 @@ def _text_rows(source: Source) -> Iterator[NeighbourRow]:
         raise source.wrong(OUTPUT_NAME, given, "copy the whole table")
 
 
-def _json_rows(source: Source) -> Iterator[NeighbourRow]:
+def _json_rows(source: NeighbourTable) -> Iterator[NeighbourRow]:
     """The rows of the state: the neighbours of each interface."""
     for interface in map(without_modules, _interfaces(source.data)):
         for neighbour in map(without_modules, as_list(interface.get("neighbor"))):

@@ -28,7 +28,7 @@ class SendPriority(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Out:
+class QueuedData:
     """Data to send on a connection."""
 
     key: Any
@@ -39,14 +39,14 @@ class Out:
     """The bytes; None closes the connection."""
 
 
-class Outbox(list[Out]):
+class Outbox(list[QueuedData]):
     """Collects what is sent where there are no sockets, in order."""
 
     def __call__(self, key: Any, priority: SendPriority, data: bytes | None) -> None:
         """Add data."""
-        self.append(Out(key, priority, data))
+        self.append(QueuedData(key, priority, data))
 
-    def take(self) -> list[Out]:
+    def take(self) -> list[QueuedData]:
         """What has been sent since the last call."""
         out = self[:]
         self.clear()

@@ -142,14 +142,14 @@ def _bisection_claims(cuts_of: Mapping[str, Mapping[float, float]]) -> tuple[Pap
     return (
         *_polarfly_bisection_claims(compared),
         PaperClaim(
-            says="Fat tree: 50 %, at each: that which is farthest from it",
+            statement="Fat tree: 50 %, at each: that which is farthest from it",
             printed=0.5,
             computed=max(tree_cuts, key=lambda fraction: abs(fraction - 0.5)),
             rounding=0.005,
             interpretation="Of the links of one of its two levels; of all links it is 25 %.",
         ),
         PaperClaim(
-            says="Slim Fly: 33 %, at the radix of Table V",
+            statement="Slim Fly: 33 %, at the radix of Table V",
             printed=0.33,
             computed=cuts_of["slimfly"][35],
             rounding=0.005,
@@ -157,7 +157,7 @@ def _bisection_claims(cuts_of: Mapping[str, Mapping[float, float]]) -> tuple[Pap
             f" {slimfly_percents[0]:.1f} to {slimfly_percents[-1]:.1f} %.",
         ),
         PaperClaim(
-            says=f"Dragonfly: 17 %, at the radix of Table V's balanced one, {dragonfly_radix}",
+            statement=f"Dragonfly: 17 %, at the radix of Table V's balanced one, {dragonfly_radix}",
             printed=0.17,
             computed=dragonfly_cut,
             rounding=0.005,
@@ -166,7 +166,7 @@ def _bisection_claims(cuts_of: Mapping[str, Mapping[float, float]]) -> tuple[Pap
             " ones.",
         ),
         PaperClaim(
-            says="Dragonfly: 17 %, halves of its groups with h = 1,000",
+            statement="Dragonfly: 17 %, halves of its groups with h = 1,000",
             printed=0.17,
             computed=dragonfly_cut_fraction(1_000),
             rounding=0.005,
@@ -191,14 +191,15 @@ def _polarfly_bisection_claims(
     ]
     return (
         PaperClaim(
-            says="PolarFly of radix 18 and more: above 40 % at each",
+            statement="PolarFly of radix 18 and more: above 40 % at each",
             printed=0.4,
             computed=min(polarfly.values()),
             relation=">",
             mistake=CUT_BELOW_40,
         ),
         PaperClaim(
-            says="above METIS's cut of Jellyfish of the same size, at each, by the eigenvalues:"
+            statement="above METIS's cut of Jellyfish of the same size, at each, by the"
+            " eigenvalues:"
             " least ratio",
             printed=1,
             computed=min(ratios_to_jellyfish),
@@ -214,7 +215,7 @@ def _polarfly_bisection_claims(
             for name in ("slimfly", "dragonfly")
         ),
         PaperClaim(
-            says=f"reaching 50 % asymptotically: at q = {LARGE_PRIME:,} at least, by the"
+            statement=f"reaching 50 % asymptotically: at q = {LARGE_PRIME:,} at least, by the"
             " eigenvalues",
             printed=0.5,
             computed=least_cut_fraction(LARGE_PRIME),

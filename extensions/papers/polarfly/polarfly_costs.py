@@ -83,12 +83,13 @@ def _cost_claims(
     """
     return (
         PaperClaim(
-            says=f"Fat tree of {NODES:,} nodes, {NODES_PER_SWITCH} a switch, by formula: levels",
+            statement=f"Fat tree of {NODES:,} nodes, {NODES_PER_SWITCH} a switch, by formula:"
+            " levels",
             printed=10,
             computed=FAT_TREE_LEVELS,
         ),
         PaperClaim(
-            says="Fat tree, uniform traffic: 5.19 times PolarFly",
+            statement="Fat tree, uniform traffic: 5.19 times PolarFly",
             printed=5.19,
             computed=uniform_cost["Fat tree"],
             rounding=0.005,
@@ -96,7 +97,7 @@ def _cost_claims(
             " PolarFly 32. The loads that the paper divides by are not printed exactly.",
         ),
         PaperClaim(
-            says="Fat tree, permutations: 2.68 times",
+            statement="Fat tree, permutations: 2.68 times",
             printed=2.68,
             computed=permutation_cost["Fat tree"],
             rounding=0.005,
@@ -104,7 +105,7 @@ def _cost_claims(
             " the two printed ratios is 1.94.",
         ),
         PaperClaim(
-            says="Slim Fly: about 20 % more",
+            statement="Slim Fly: about 20 % more",
             printed=1.2,
             computed=uniform_cost["Slim Fly"],
             reading_error=0.05,
@@ -151,29 +152,29 @@ def _injection_claims(
     """
     return (
         PaperClaim(
-            says="PolarFly: injection over all bandwidth, 1:2",
+            statement="PolarFly: injection over all bandwidth, 1:2",
             printed=1 / 2,
             computed=hosts_per_link["PF"],
-            taken=True,
+            is_input=True,
             reason=TABLE_V_PUT_IN,
         ),
         PaperClaim(
-            says="Slim Fly: 1:2",
+            statement="Slim Fly: 1:2",
             printed=1 / 2,
             computed=hosts_per_link["SF"],
-            taken=True,
+            is_input=True,
             reason=TABLE_V_PUT_IN,
         ),
         PaperClaim(
-            says="Dragonfly: 1:3",
+            statement="Dragonfly: 1:3",
             printed=1 / 3,
             computed=hosts_per_link["DF1"],
-            taken=True,
+            is_input=True,
             reason=TABLE_V_PUT_IN,
         ),
         *(
             PaperClaim(
-                says=f"{name}: {printed} modules of 8 ports a node",
+                statement=f"{name}: {printed} modules of 8 ports a node",
                 printed=printed,
                 computed=ceil(INJECTION_PORTS / hosts_per_link[short_name] / links_per_module),
                 interpretation="With as many endpoints for a link as in Table V, and"

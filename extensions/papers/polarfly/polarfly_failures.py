@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from compilers.drawing.plots import failures
-from compilers.evaluation.analysis.resilience import Point as FailurePoint
+from compilers.evaluation.analysis.resilience import FailurePoint as FailurePoint
 from compilers.evaluation.analysis.resilience import Resilience, resilience
 from compilers.topology.families import build_topology
 from extensions.papers.exhibit import Evidence, PaperClaim
@@ -68,18 +68,18 @@ def _failure_claims(runs: Mapping[str, Resilience]) -> tuple[PaperClaim, ...]:
     }
     return (
         PaperClaim(
-            says="PolarFly: diameter 4 with 5 % of links failed, in the median run",
+            statement="PolarFly: diameter 4 with 5 % of links failed, in the median run",
             printed=4,
             computed=_largest_diameter(curve, FEW_FAILURES),
         ),
         PaperClaim(
-            says="PolarFly: still 4 with 55 % failed, in the median run",
+            statement="PolarFly: still 4 with 55 % failed, in the median run",
             printed=4,
             computed=_largest_diameter(curve, MANY_FAILURES),
         ),
         *(
             PaperClaim(
-                says=f"ER_7: diameter with {failed.what} failed, {end}",
+                statement=f"ER_7: diameter with {failed.element} failed, {end}",
                 printed=failed.printed,
                 computed=diameter,
             )
@@ -91,7 +91,7 @@ def _failure_claims(runs: Mapping[str, Resilience]) -> tuple[PaperClaim, ...]:
         ),
         *(
             PaperClaim(
-                says=f"{name} disconnects at a similar part of links: over PolarFly's",
+                statement=f"{name} disconnects at a similar part of links: over PolarFly's",
                 printed=1,
                 computed=medians[name] / medians["PF"],
                 reading_error=0.05,
@@ -125,7 +125,7 @@ QUADRIC = 0
 class FailedElement:
     """The diameters of ER_q after one element of a kind has failed."""
 
-    what: str
+    element: str
     """The kind of element that fails, in words."""
     printed: int
     """The diameter that the paper prints."""

@@ -48,9 +48,9 @@ class FeasibilityRow:
     """The family of the network."""
     parameters: Parameters
     """The parameters of a small member."""
-    larger: Parameters
+    larger_parameters: Parameters
     """The parameters of the next larger member; of PolarFly, a copied fan is added instead."""
-    unit: int
+    unit_coordinate: int
     """The index of the coordinate that numbers the units of a network, such as its groups."""
     marks: tuple[str, ...]
     """The properties that are marked, as supported fully or in part: both look alike in the text.
@@ -61,42 +61,50 @@ ROWS = {
     "Fat tree": FeasibilityRow(
         "fat-tree",
         {"k": 4, "pods": 4},
-        larger={"k": 4, "pods": 5},
-        unit=1,
+        larger_parameters={"k": 4, "pods": 5},
+        unit_coordinate=1,
         marks=(MODULAR, EXPANDABLE, FLEXIBLE),
     ),
     "Dragonfly": FeasibilityRow(
         "dragonfly",
         {"h": 2, "groups": 5},
-        larger={"h": 2, "groups": 9},
-        unit=0,
+        larger_parameters={"h": 2, "groups": 9},
+        unit_coordinate=0,
         marks=(DIRECT, MODULAR, EXPANDABLE, FLEXIBLE),
     ),
     "HyperX": FeasibilityRow(
         "hyperx",
         {"sides": "4x4"},
-        larger={"sides": "4x5"},
-        unit=1,
+        larger_parameters={"sides": "4x5"},
+        unit_coordinate=1,
         marks=(DIRECT, MODULAR, EXPANDABLE, FLEXIBLE, DIAMETER_2),
     ),
     "OFT": FeasibilityRow(
-        "oft", {"q": 3}, larger={"q": 4}, unit=0, marks=(MODULAR, FLEXIBLE, DIAMETER_2)
+        "oft",
+        {"q": 3},
+        larger_parameters={"q": 4},
+        unit_coordinate=0,
+        marks=(MODULAR, FLEXIBLE, DIAMETER_2),
     ),
     "MLFM": FeasibilityRow(
-        "mlfm", {"n": 4}, larger={"n": 5}, unit=0, marks=(MODULAR, FLEXIBLE, DIAMETER_2)
+        "mlfm",
+        {"n": 4},
+        larger_parameters={"n": 5},
+        unit_coordinate=0,
+        marks=(MODULAR, FLEXIBLE, DIAMETER_2),
     ),
     "Slim Fly": FeasibilityRow(
         "slimfly",
         {"q": 5},
-        larger={"q": 7},
-        unit=1,
+        larger_parameters={"q": 7},
+        unit_coordinate=1,
         marks=(DIRECT, MODULAR, EXPANDABLE, FLEXIBLE, DIAMETER_2),
     ),
     "PolarFly": FeasibilityRow(
         "polarfly",
         {"q": 5},
-        larger={},
-        unit=0,
+        larger_parameters={},
+        unit_coordinate=0,
         marks=(DIRECT, MODULAR, EXPANDABLE, FLEXIBLE, DIAMETER_2),
     ),
 }
@@ -104,7 +112,7 @@ ROWS = {
 
 
 @dataclass(frozen=True, slots=True)
-class _Measured:
+class _MeasuredRow:
     """What is measured of a row of Table I."""
 
     is_direct: bool
@@ -121,15 +129,17 @@ class _Measured:
     """The diameter."""
 
     @classmethod
-    def of(cls, row: FeasibilityRow) -> _Measured:
+    def of(cls, row: FeasibilityRow) -> _MeasuredRow:
         """Measure the small network of a row, and the next larger one."""
         topology = build_topology(row.family, row.parameters)
         if row.family == "polarfly":
             expansion = expand(topology, "fan")
             grown, before, after = expansion.topology, layout(topology).rack, expansion.layout.rack
         else:
-            grown = build_topology(row.family, row.larger)
-            before, after = (network.coordinates[:, row.unit] for network in (topology, grown))
+            grown = build_topology(row.family, row.larger_parameters)
+            before, after = (
+                network.coordinates[:, row.unit_coordinate] for network in (topology, grown)
+            )
         return cls(
             is_direct=bool(topology.endpoints.all()),
             units=_count_equal_units(topology, before),
@@ -176,11 +186,11 @@ def feasibility(_quick: bool) -> Evidence:
     """Table I: each property is measured; full and partial support are the same here."""
     claims, rows = [], []
     for name, row in ROWS.items():
-        measured = _Measured.of(row)
+        measured = _MeasuredRow.of(row)
         reasons = measured.reasons
         claims += [
             PaperClaim(
-                says=f"{name}: {quality}",
+                statement=f"{name}: {quality}",
                 printed=float(quality in row.marks),
                 computed=None if holds is None else float(holds),
                 interpretation=READINGS.get(quality, ""),

@@ -76,14 +76,14 @@ def sizes(quick: bool) -> Evidence:
         BOUNCING_IS_NOT_JUDGED,
         *deadlock_lines_by_name(drawn),
     )
-    return Evidence(tuple(with_missing_points(claims)), panels=panels, setup=setup, quick=quick)
+    return Evidence(tuple(with_missing_points(claims)), panels=panels, setup=setup, is_quick=quick)
 
 
 def _router_claims() -> Iterator[PaperClaim]:
     """Yield the claims on how many routers each size has."""
     for q, routers in PRINTED_ROUTERS.items():
         yield PaperClaim(
-            says=f"q = {q}: routers",
+            statement=f"q = {q}: routers",
             printed=routers,
             computed=build_topology("polarfly", {"q": q}).graph.order,
         )
@@ -113,7 +113,7 @@ def _equality_claim(says: str, values: Sequence[float]) -> PaperClaim:
     """A claim that values are nearly equal: the smallest of them over the largest."""
     smallest, largest = float(np.min(values)), float(np.max(values))
     return PaperClaim(
-        says=f"{says}: least over largest",
+        statement=f"{says}: least over largest",
         printed=1,
         computed=smallest / largest,
         reading_error=COMPARABLE_ERROR,

@@ -89,7 +89,7 @@ def expanded(quick: bool) -> Evidence:
         *(() if quick else (FLUID,)),
         *deadlock_lines_by_name(curve_by_title),
     )
-    return Evidence(claims, panels=panels, setup=setup, quick=quick)
+    return Evidence(claims, panels=panels, setup=setup, is_quick=quick)
 
 
 def _grown_fabrics(q: int, cluster_counts: Sequence[int]) -> Iterator[PaperFabric]:
@@ -154,7 +154,7 @@ def _size_claims(
         more_by_quadrics = nodes[f"quadric:{count}"] / nodes[""] - 1
         more_by_fans = nodes[f"fan:{count}"] / nodes[""] - 1
         yield PaperClaim(
-            says=f"{count} clusters: about {printed} % more nodes",
+            statement=f"{count} clusters: about {printed} % more nodes",
             printed=printed / 100,
             computed=more_by_quadrics,
             rounding=0.005,
@@ -235,7 +235,7 @@ def _undecided_by_hottest_link(says: str, printed: float, computed: float, why: 
         why: why this does not decide the statement.
     """
     claim = PaperClaim(
-        says=f"{says}, by the hottest link", printed=printed, computed=computed, rounding=0.005
+        statement=f"{says}, by the hottest link", printed=printed, computed=computed, rounding=0.005
     )
     return as_not_computed(claim, why)
 
@@ -279,7 +279,7 @@ def _simulated_claims(
 def _fraction_claim(says: str, printed: float, computed: float) -> PaperClaim:
     """A percentage of figure 11 that the text prints in whole per cent, as a fraction."""
     return PaperClaim(
-        says=says,
+        statement=says,
         printed=printed,
         computed=computed,
         rounding=0.005,

@@ -101,7 +101,7 @@ def comparison(quick: bool) -> Evidence:
         *(() if quick else (FLUID,)),
         *deadlock_lines(drawn.items()),
     )
-    return Evidence(claims, panels=panels, setup=setup, quick=quick)
+    return Evidence(claims, panels=panels, setup=setup, is_quick=quick)
 
 
 # Claims on minimal routes, by the hottest link
@@ -126,7 +126,7 @@ def _hottest_link_claims(fabrics: Mapping[NetworkRouting, PaperFabric]) -> Itera
     shares = {name: minimal_share(texts[name], "uniform") for name in ("PF", *RIVALS)}
     for pattern in PERMUTATIONS:
         yield PaperClaim(
-            says=f"MIN carries at most 1/p: {pattern}, by the hottest link",
+            statement=f"MIN carries at most 1/p: {pattern}, by the hottest link",
             printed=1 / hosts,
             computed=minimal_share(texts["PF"], pattern),
             relation="<=",
@@ -214,7 +214,7 @@ def _uniform_claims(
         curve=polarfly[minimal],
     )
     yield PaperClaim(
-        says="UGAL_PF is comparable to MIN there: ratio of the largest throughputs",
+        statement="UGAL_PF is comparable to MIN there: ratio of the largest throughputs",
         printed=1,
         computed=accepted[ugal_pf] / accepted[minimal],
         reading_error=COMPARABLE_ERROR,
@@ -231,7 +231,7 @@ def _uniform_claims(
         key: simulated_latency(polarfly[key], BELOW_THE_KNEE) for key in (minimal, ugal, ugal_pf)
     }
     yield PaperClaim(
-        says=f"UGAL_PF's latency is comparable to MIN's, load {BELOW_THE_KNEE}: ratio",
+        statement=f"UGAL_PF's latency is comparable to MIN's, load {BELOW_THE_KNEE}: ratio",
         printed=1,
         computed=latency[ugal_pf] / latency[minimal],
         reading_error=COMPARABLE_ERROR,
@@ -267,7 +267,7 @@ def _permutation_claims(
     """
     for pattern in PERMUTATIONS:
         yield PaperClaim(
-            says=f"MIN carries at most 1/p: {pattern}",
+            statement=f"MIN carries at most 1/p: {pattern}",
             printed=1 / hosts,
             computed=accepted[PatternRouting(pattern, "MIN")],
             relation="<=",
@@ -286,7 +286,7 @@ def _permutation_claims(
         next_loads = [next_load(sustained[key], polarfly[key]) for key in keys]
         says = f"saturates between 50 and 66 %, UGAL and UGAL_PF: {pattern}"
         at_least = PaperClaim(
-            says=says,
+            statement=says,
             printed=0.5,
             computed=float(np.min([sustained[key] for key in keys])),
             relation=">=",
@@ -296,7 +296,7 @@ def _permutation_claims(
             at_least = _undecided_if_overloaded_below(at_least, sustained[key], polarfly[key])
         yield at_least
         yield PaperClaim(
-            says=says,
+            statement=says,
             printed=0.66,
             computed=float(np.max(next_loads)),
             relation="<=",
@@ -320,7 +320,7 @@ def _claim_of_simulated_loads(
     """
     not_sustained = next_load(sustained_load, curve)
     claim = PaperClaim(
-        says=says,
+        statement=says,
         printed=printed,
         computed=sustained_load,
         interpretation=f"Read as of the loads that were simulated: with seed 0 it sustains"
@@ -420,7 +420,7 @@ def _rival_claims(curves: Mapping[CurveKey, LatencyCurve], quick: bool) -> Itera
         routes=RIVAL_ROUTES["DF1"],
     )
     yield PaperClaim(
-        says="the largest uniform throughput is comparable to FT's: ratio",
+        statement="the largest uniform throughput is comparable to FT's: ratio",
         printed=1,
         computed=polarfly_load / accepted[CurveKey("uniform", "FT", "MIN")],
         reading_error=COMPARABLE_ERROR,

@@ -61,7 +61,7 @@ def permutations(quick: bool) -> Evidence:
     )
     deadlocks = deadlock_lines((*curves.items(), *curves_of_figure_8.items()))
     setup = (*setup_lines(fabrics.values(), quick), *deadlocks)
-    return Evidence(claims, panels=panels, setup=setup, quick=quick)
+    return Evidence(claims, panels=panels, setup=setup, is_quick=quick)
 
 
 def _similarity_claims(
@@ -72,7 +72,8 @@ def _similarity_claims(
     for (pattern, routing), curve in curves_of_figure_8.items():
         of_perm2hop = largest_accepted_load(curves[PatternRouting("perm2hop", routing)])
         yield PaperClaim(
-            says=f"{pattern} is similar to perm2hop, {routing}: ratio of the largest throughputs",
+            statement=f"{pattern} is similar to perm2hop, {routing}: ratio of the largest"
+            " throughputs",
             printed=1,
             computed=largest_accepted_load(curve) / of_perm2hop,
             reading_error=COMPARABLE_ERROR,
@@ -96,7 +97,7 @@ def _saturation_claims(curves: Mapping[PatternRouting, LatencyCurve]) -> Iterato
             if 0.5 <= middle <= 0.66:
                 reading += " The introduction has 50 to 66 %."
             yield PaperClaim(
-                says=f"{pattern}: almost 50 % with {routing}",
+                statement=f"{pattern}: almost 50 % with {routing}",
                 printed=0.5,
                 computed=middle,
                 reading_error=LOAD_READING_ERROR,
@@ -144,7 +145,7 @@ def _minimal_routing_claims(
             (load for load in BY_PACKETS.loads if load <= sustained), default=sustained
         )
         yield PaperClaim(
-            says=f"{pattern}: MIN withstands 5 %",
+            statement=f"{pattern}: MIN withstands 5 %",
             printed=0.05,
             computed=load_in_steps,
             rounding=0.005,

@@ -51,7 +51,7 @@ def _degree_claims(
     ratio = len(polarfly) / len(slim_fly)
     return (
         PaperClaim(
-            says="asymptotically 50 % more degrees",
+            statement="asymptotically 50 % more degrees",
             printed=1.5,
             computed=ratio * log(MOST_DEGREE) / log(2 * MOST_DEGREE / 3),
             rounding=0.005,
@@ -61,11 +61,12 @@ def _degree_claims(
             " ratio without this factor.",
         ),
         *(
-            PaperClaim(says=f"radix {k} is feasible", printed=1, computed=float(k in polarfly))
+            PaperClaim(statement=f"radix {k} is feasible", printed=1, computed=float(k in polarfly))
             for k in (32, 48, 62, 128)
         ),
         PaperClaim(
-            says="without much overlap: of our radixes up to 128, at most half are also Slim Fly's",
+            statement="without much overlap: of our radixes up to 128, at most half are also Slim"
+            " Fly's",
             printed=0.5,
             computed=len(shared) / len(polarfly_to_128),
             relation="<=",
@@ -172,7 +173,7 @@ def _moderate_radix_claim(percent_by_radix: Mapping[float, float]) -> PaperClaim
     """The claim on PolarFly at moderate radixes, by its per cent of the bound at each radix."""
     last_below_96 = max(radix for radix, percent in percent_by_radix.items() if percent <= 96)
     return PaperClaim(
-        says="more than 96 % at moderate radixes: at radix 32",
+        statement="more than 96 % at moderate radixes: at radix 32",
         printed=96,
         computed=percent_by_radix[32.0],
         relation=">",
@@ -184,13 +185,13 @@ def _moore_limit_claims() -> tuple[PaperClaim, ...]:
     """The claims on fractions of the bound in the limit, by formulas at a large prime."""
     return (
         PaperClaim(
-            says=f"asymptotically all of it, at q = {LARGE_PRIME:,}",
+            statement=f"asymptotically all of it, at q = {LARGE_PRIME:,}",
             printed=100,
             computed=100 * order(LARGE_PRIME) / moore(LARGE_PRIME + 1, 2),
             reading_error=0.01,
         ),
         PaperClaim(
-            says=f"Slim Fly: asymptotically 8/9, at q = {LARGE_PRIME:,}",
+            statement=f"Slim Fly: asymptotically 8/9, at q = {LARGE_PRIME:,}",
             printed=100 * 8 / 9,
             computed=100 * slimfly.order(LARGE_PRIME) / moore(slimfly.degree(LARGE_PRIME), 2),
             reading_error=0.01,
@@ -203,10 +204,14 @@ def _moore_graph_claims(
 ) -> tuple[PaperClaim, ...]:
     """The claims that a graph, which is built here, attains the bound of its diameter."""
     return (
-        PaperClaim(says=f"{name}, built: vertices", printed=printed.order, computed=built.order),
-        PaperClaim(says=f"{name}, built: radix", printed=printed.degree, computed=built.degree),
         PaperClaim(
-            says=f"{name}, built: achieves the bound of its diameter",
+            statement=f"{name}, built: vertices", printed=printed.order, computed=built.order
+        ),
+        PaperClaim(
+            statement=f"{name}, built: radix", printed=printed.degree, computed=built.degree
+        ),
+        PaperClaim(
+            statement=f"{name}, built: achieves the bound of its diameter",
             printed=100,
             computed=100 * built.fraction_of_moore_bound(),
         ),
@@ -228,14 +233,15 @@ def _moore_order_claims(
     }
     return (
         PaperClaim(
-            says=f"PolarFly is above HyperX at every degree of both up to {max(with_hyperx):g}:"
+            statement="PolarFly is above HyperX at every degree of both up to"
+            f" {max(with_hyperx):g}:"
             " least ratio",
             printed=1,
             computed=min(polarfly[radix] / hyperx[radix] for radix in with_hyperx),
             relation=">",
         ),
         PaperClaim(
-            says="PolarFly is above Slim Fly at every degree of both above"
+            statement="PolarFly is above Slim Fly at every degree of both above"
             f" {HOFFMAN_SINGLETON_DEGREE}: least ratio",
             printed=1,
             computed=min(polarfly[radix] / slim_fly[radix] for radix in with_slim_fly),

@@ -31,7 +31,7 @@ from extensions.papers.diagram import (
     Places,
     ring,
 )
-from extensions.papers.exhibit import Evidence, PaperClaim, holds_or_not, or_nan
+from extensions.papers.exhibit import Evidence, PaperClaim, or_nan, truth_claim
 
 COLOURS_IN_WORDS = "Red: quadrics; light green: centres of fans; green: V1; blue: V2."
 """What the colours of vertices mean."""
@@ -57,7 +57,7 @@ def geometry(_quick: bool) -> Evidence:
     """Figure 3: two lines, the planes perpendicular to them, and the line in which those meet."""
     claims = (
         PaperClaim(
-            says="ER_7: pairs of lines without an m joined to both",
+            statement="ER_7: pairs of lines without an m joined to both",
             printed=0,
             computed=_pairs_without_meeting(7),
         ),
@@ -119,17 +119,17 @@ def er3(_quick: bool) -> Evidence:
     quadrics, v1, v2 = np.bincount(topology.kind, minlength=3).tolist()
     between = neighbours["001"] & neighbours["122"]
     claims = (
-        PaperClaim(says="vertices", printed=13, computed=topology.graph.order),
-        holds_or_not("[1, 1, 1] is adjacent to [0, 1, 2]", names.index("012") in neighbours["111"]),
-        PaperClaim(says="quadrics, q + 1", printed=4, computed=quadrics),
-        PaperClaim(says="V1, q(q+1)/2", printed=6, computed=v1),
-        PaperClaim(says="V2, q(q-1)/2", printed=3, computed=v2),
+        PaperClaim(statement="vertices", printed=13, computed=topology.graph.order),
+        truth_claim("[1, 1, 1] is adjacent to [0, 1, 2]", names.index("012") in neighbours["111"]),
+        PaperClaim(statement="quadrics, q + 1", printed=4, computed=quadrics),
+        PaperClaim(statement="V1, q(q+1)/2", printed=6, computed=v1),
+        PaperClaim(statement="V2, q(q-1)/2", printed=3, computed=v2),
         PaperClaim(
-            says="(1, 1, 0) alone is between (0, 0, 1) and (1, 2, 2)",
+            statement="(1, 1, 0) alone is between (0, 0, 1) and (1, 2, 2)",
             printed=1,
             computed=len(between),
         ),
-        holds_or_not("and it is (1, 1, 0)", between == {names.index("110")}),
+        truth_claim("and it is (1, 1, 0)", between == {names.index("110")}),
     )
     position = np.argsort(np.argsort(names))  # on the ring, in the order of the names
     edges = topology.graph.edges()
@@ -147,10 +147,12 @@ def rack_layout(_quick: bool) -> Evidence:
     between = links_between(topology.graph, racks)
     between_fans = between[1:, 1:][~np.eye(q, dtype=np.bool_)]
     claims = (
-        PaperClaim(says="clusters", printed=q + 1, computed=len(racks.names)),
+        PaperClaim(statement="clusters", printed=q + 1, computed=len(racks.names)),
         *_fewest_and_most("links between a fan and the quadrics", q + 1, between[0, 1:]),
         *_fewest_and_most("links between two fans", q - 2, between_fans),
-        PaperClaim(says="links inside the quadric cluster", printed=0, computed=int(between[0, 0])),
+        PaperClaim(
+            statement="links inside the quadric cluster", printed=0, computed=int(between[0, 0])
+        ),
         *_fewest_and_most("links in a fan", 3 * (q - 1) // 2, np.diag(between)[1:]),
         *_fewest_and_most("triangles in a fan", (q - 1) // 2, _triangles_in_fans(topology, racks)),
     )
@@ -169,8 +171,8 @@ def _fewest_and_most(
     says: str, printed: int, counts: Sequence[int] | NDArray[np.integer]
 ) -> Iterator[PaperClaim]:
     """Yield the claims that the fewest and the most of some counts are the printed number."""
-    yield PaperClaim(says=f"{says}, fewest", printed=printed, computed=int(np.min(counts)))
-    yield PaperClaim(says="and most", printed=printed, computed=int(np.max(counts)))
+    yield PaperClaim(statement=f"{says}, fewest", printed=printed, computed=int(np.min(counts)))
+    yield PaperClaim(statement="and most", printed=printed, computed=int(np.max(counts)))
 
 
 def _triangles_in_fans(topology: Topology, racks: Layout) -> list[int]:
@@ -199,19 +201,23 @@ def er7(_quick: bool) -> Evidence:
     has_centre = (links_of_fan == centre).any(axis=1)
     rim_links = links_of_fan[~has_centre]
     claims = (
-        PaperClaim(says="links of a fan", printed=9, computed=len(links_of_fan)),
-        PaperClaim(says="from its centre to all others", printed=6, computed=int(has_centre.sum())),
-        PaperClaim(says="its triangles, (q-1)/2", printed=3, computed=len(rim_links)),
+        PaperClaim(statement="links of a fan", printed=9, computed=len(links_of_fan)),
         PaperClaim(
-            says="that share the centre only: vertices of their other links",
+            statement="from its centre to all others", printed=6, computed=int(has_centre.sum())
+        ),
+        PaperClaim(statement="its triangles, (q-1)/2", printed=3, computed=len(rim_links)),
+        PaperClaim(
+            statement="that share the centre only: vertices of their other links",
             printed=len(members) - 1,
             computed=len(np.unique(rim_links)),
         ),
         PaperClaim(
-            says="q - 2 = 5 links between two fans", printed=5, computed=int(is_to_next_fan.sum())
+            statement="q - 2 = 5 links between two fans",
+            printed=5,
+            computed=int(is_to_next_fan.sum()),
         ),
         PaperClaim(
-            says="q + 1 = 8 links between a fan and the quadrics",
+            statement="q + 1 = 8 links between a fan and the quadrics",
             printed=8,
             computed=int(is_to_quadrics.sum()),
         ),
@@ -308,17 +314,17 @@ def _growth_claims(
     graph = grown.topology.graph
     links = {tuple(link) for link in graph.edges().tolist()}
     yield PaperClaim(
-        says=f"ER_3, {method}: nodes added",
+        statement=f"ER_3, {method}: nodes added",
         printed=nodes,
         computed=graph.order - base.graph.order,
     )
     yield PaperClaim(
-        says=f"ER_3, {method}: diameter",
+        statement=f"ER_3, {method}: diameter",
         printed=diameter,
         computed=or_nan(distribution(grown.topology).diameter),
     )
     yield PaperClaim(
-        says=f"ER_3, {method}: links that stay, none is rewired",
+        statement=f"ER_3, {method}: links that stay, none is rewired",
         printed=base.graph.size,
         computed=sum(tuple(link) in links for link in base.graph.edges().tolist()),
     )
@@ -370,7 +376,7 @@ def _rim_claim(q: int, topology: Topology, racks: Layout) -> PaperClaim:
     is_rim_link = _is_in_a_fan(topology, racks) & ~np.isin(edges, racks.centre).any(axis=1)
     kinds = topology.kind[edges[is_rim_link]]
     return PaperClaim(
-        says=f"q = {q}: part of the rims of fans that join V1 and V2",
+        statement=f"q = {q}: part of the rims of fans that join V1 and V2",
         printed=0.0 if q % 4 == 1 else 1.0,
         computed=float((kinds[:, 0] != kinds[:, 1]).mean()),
     )

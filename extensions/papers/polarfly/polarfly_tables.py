@@ -13,7 +13,7 @@ from math import comb
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.evaluation.analysis.growth import Growth, growth
+from compilers.evaluation.analysis.growth import GrowthStep, growth
 from compilers.evaluation.analysis.path_diversity import PathClass, diversity
 from compilers.families.polarfly import triangles
 from compilers.topology.families import build_topology
@@ -50,14 +50,16 @@ def inter_cluster_triangles(_quick: bool) -> Evidence:
         for number, (count_printed, count) in enumerate(zip(printed, counts, strict=True)):
             claims.append(
                 PaperClaim(
-                    says=f"q = {q}: triangles with {number} of V2",
+                    statement=f"q = {q}: triangles with {number} of V2",
                     printed=count_printed,
                     computed=count,
                 )
             )
         claims.append(
             PaperClaim(
-                says=f"q = {q}: C(q, 3) in all", printed=comb(q, 3), computed=len(between_racks)
+                statement=f"q = {q}: C(q, 3) in all",
+                printed=comb(q, 3),
+                computed=len(between_racks),
             )
         )
         rows.append((q, *counts))
@@ -77,7 +79,7 @@ def intermediate_kinds(_quick: bool) -> Evidence:
             count = int((with_ends == as_printed).all(axis=1).sum())
             rows.append((q, *ends, printed, len(with_ends), count))
             says = f"q = {q}: {printed} is between {ends[0]} and {ends[1]}: part of their triangles"
-            claims.append(PaperClaim(says=says, printed=1, computed=count / len(with_ends)))
+            claims.append(PaperClaim(statement=says, printed=1, computed=count / len(with_ends)))
     heads = ("q", "from", "to", "between in print", "triangles", "that have it")
     return Evidence(tuple(claims), columns=heads, rows=tuple(rows))
 
@@ -108,7 +110,7 @@ def expansion_methods(_quick: bool) -> Evidence:
     for method in ("quadric", "fan"):
         links_kept = share_of_links_kept(base, expand(base, method, racks).topology)
         says = f"{method}, {racks} clusters: no rewiring, the part of links that stay"
-        claims.append(PaperClaim(says=says, printed=1, computed=links_kept))
+        claims.append(PaperClaim(statement=says, printed=1, computed=links_kept))
     heads = ("method", "clusters", "nodes", "least degree", "largest degree", "diameter", "mean")
     rows = tuple(
         (
@@ -126,7 +128,7 @@ def expansion_methods(_quick: bool) -> Evidence:
     return Evidence(tuple(claims), columns=heads, rows=rows, setup=setup)
 
 
-def _claims_of_a_step(q: int, step: Growth) -> Iterator[PaperClaim]:
+def _claims_of_a_step(q: int, step: GrowthStep) -> Iterator[PaperClaim]:
     """The claims about a network after one step of growth."""
     says = f"{step.method}, {step.racks} clusters"
     ports_added = step.largest_degree - (q + 1)
@@ -134,36 +136,40 @@ def _claims_of_a_step(q: int, step: Growth) -> Iterator[PaperClaim]:
     if is_quadric:
         per_port = (step.nodes - (q * q + q + 1)) / ports_added
         yield PaperClaim(
-            says=f"{says}: (q+1)/2 nodes a port", printed=(q + 1) / 2, computed=per_port
+            statement=f"{says}: (q+1)/2 nodes a port", printed=(q + 1) / 2, computed=per_port
         )
     else:
         yield PaperClaim(
-            says=f"{says}: nodes, qn more",
+            statement=f"{says}: nodes, qn more",
             printed=q * q + q + 1 + q * step.racks,
             computed=step.nodes,
         )
         yield PaperClaim(
-            says=f"{says}: largest degree, n + 1 more", printed=step.racks + 1, computed=ports_added
+            statement=f"{says}: largest degree, n + 1 more",
+            printed=step.racks + 1,
+            computed=ports_added,
         )
     yield PaperClaim(
-        says=f"{says}: diameter", printed=2 if is_quadric else 3, computed=or_nan(step.diameter)
+        statement=f"{says}: diameter",
+        printed=2 if is_quadric else 3,
+        computed=or_nan(step.diameter),
     )
     yield PaperClaim(
-        says=f"{says}: average shortest path below 2",
+        statement=f"{says}: average shortest path below 2",
         printed=2,
         computed=or_nan(step.mean_distance),
         relation="<",
     )
 
 
-def _claims_of_several_steps(q: int, growths: Sequence[Growth]) -> Iterator[PaperClaim]:
+def _claims_of_several_steps(q: int, growths: Sequence[GrowthStep]) -> Iterator[PaperClaim]:
     """The claims of Table IV on several steps of growth."""
     fans = [step for step in growths if step.method == "fan"]
     few, many = fans[0], fans[-1]
     nodes_per_port = (many.nodes - few.nodes) / (many.largest_degree - few.largest_degree)
     by_few, by_many = (q * fan.racks / (fan.racks + 1) for fan in (few, many))
     yield PaperClaim(
-        says=f"fan, {few.racks} to {many.racks} clusters: about q nodes a port",
+        statement=f"fan, {few.racks} to {many.racks} clusters: about q nodes a port",
         printed=q,
         computed=nodes_per_port,
         interpretation="Read as of each further copy. The first one takes two ports, so that n"
@@ -270,7 +276,8 @@ def _path_claims(
             counts = avoiding_counts[(*path_class.ends, path_class.middle or "")]
         for computed in counts:
             yield PaperClaim(
-                says=f"q = {q}, {adjacency}, {kinds}, {quadrics} quadric: paths of {length} links",
+                statement=f"q = {q}, {adjacency}, {kinds}, {quadrics} quadric: paths of {length}"
+                " links",
                 printed=printed,
                 computed=computed,
                 interpretation=AVOIDING_READING if avoids_middle else "",

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from compilers.drawing.plots import Curve, Panel, failures
 from compilers.evaluation.analysis.bisection import bisection
 from compilers.evaluation.analysis.resilience import RUNS, Resilience, resilience
-from compilers.evaluation.analysis.resilience import Point as FailurePoint
+from compilers.evaluation.analysis.resilience import FailurePoint as FailurePoint
 from compilers.evaluation.comparison.designs import designs_of_radixes, families
 from compilers.topology.adjacency import Graph
 from compilers.topology.families import build_topology
@@ -248,7 +248,7 @@ def cuts(_quick: bool) -> Evidence:
         ),
         as_not_computed(
             PaperClaim(
-                says=f"Jellyfish has more than Spectralfly, {at_radixes}: least ratio",
+                statement=f"Jellyfish has more than Spectralfly, {at_radixes}: least ratio",
                 printed=1,
                 computed=1 / max(ratios),
                 relation=">",
@@ -256,7 +256,7 @@ def cuts(_quick: bool) -> Evidence:
             UPPER_BOUNDS_ONLY,
         ),
         PaperClaim(
-            says=f"Spectralfly is comparable to Jellyfish, {at_radixes}: farthest ratio",
+            statement=f"Spectralfly is comparable to Jellyfish, {at_radixes}: farthest ratio",
             printed=1,
             computed=max(ratios, key=lambda ratio: abs(ratio - 1)),
             reading_error=0.1,
@@ -437,7 +437,8 @@ def _failure_claims(runs: Mapping[str, Resilience]) -> tuple[PaperClaim, ...]:
     )
     return (
         PaperClaim(
-            says="PolarStar and Bundlefly disconnect at similar parts of links: least over largest",
+            statement="PolarStar and Bundlefly disconnect at similar parts of links: least over"
+            " largest",
             printed=1,
             computed=min(medians[name] for name in star_products)
             / _last_to_disconnect(runs, star_products).median,

@@ -125,7 +125,7 @@ def motifs(quick: bool) -> Evidence:
         *_speedups(first_cycles["Allreduce"], quick),
         *network_lines(fabrics_of(compared)),
     )
-    return Evidence((*judged_claims,), panels=panels, setup=setup, quick=quick)
+    return Evidence((*judged_claims,), panels=panels, setup=setup, is_quick=quick)
 
 
 def _setup(quick: bool) -> tuple[str, ...]:
@@ -180,7 +180,14 @@ def time_key(key: MotifKey, motif: str, setting: MotifSetting, quick: bool) -> T
     size = int((QUICK_MESSAGES if quick else MESSAGES)[motif] * setting.scale)
     rows = GRIDS[setting.grid].get(key.network, 0) if motif == "Sweep3D" else 0
     fields = {} if setting.buffer == DEFAULT_BUFFER else {"buffer": setting.buffer}
-    return TimeKey(fabric.text(), MOTIFS[motif], size, rows, 0, json.dumps(fields))
+    return TimeKey(
+        fabric.text(),
+        collective=MOTIFS[motif],
+        size=size,
+        rows=rows,
+        seed=0,
+        settings=json.dumps(fields),
+    )
 
 
 def _motif_claims(

@@ -126,7 +126,7 @@ def _order_claims(best: Mapping[str, Mapping[int, int]]) -> tuple[PaperClaim, ..
     return (
         *(
             PaperClaim(
-                says=f"times as large as {NAMES[name]}, geometric mean over"
+                statement=f"times as large as {NAMES[name]}, geometric mean over"
                 f" {_which_radixes(best[name])}",
                 printed=printed,
                 computed=_geometric_mean(
@@ -137,12 +137,12 @@ def _order_claims(best: Mapping[str, Mapping[int, int]]) -> tuple[PaperClaim, ..
             for name, printed in ABSTRACT_RATIOS.items()
         ),
         PaperClaim(
-            says=f"radixes with a construction, of {RADIX_RANGE}",
+            statement=f"radixes with a construction, of {RADIX_RANGE}",
             printed=len(RADIXES),
             computed=len(polarstar),
         ),
         PaperClaim(
-            says="PolarStar is the largest: fraction of radixes",
+            statement="PolarStar is the largest: fraction of radixes",
             printed=1,
             computed=1 - len(not_largest) / len(RADIXES),
             reading_error=0.05,
@@ -182,7 +182,7 @@ def _moore_claims(
     mean_fraction = _geometric_mean(fractions_of_products)
     return (
         PaperClaim(
-            says=f"asymptotically 8/27 of the Moore bound, at radix {LARGE_RADIX:,}",
+            statement=f"asymptotically 8/27 of the Moore bound, at radix {LARGE_RADIX:,}",
             printed=POLARSTAR_LIMIT,
             computed=largest_order / moore_bound(LARGE_RADIX, 3),
             reading_error=0.001,
@@ -190,7 +190,7 @@ def _moore_claims(
             f" {LARGE_RADIX:,}.",
         ),
         PaperClaim(
-            says="PolarStar's order divided by the star-product bound, geometric mean",
+            statement="PolarStar's order divided by the star-product bound, geometric mean",
             printed=1,
             computed=mean_fraction,
             reading_error=0.05,
@@ -214,7 +214,8 @@ def _moore_claims(
             interpretation="Very few are read as fewer than any other of figure 1 has.",
         ),
         PaperClaim(
-            says=f"smallest ratio to the bidirectional Kautz graph, even radixes {RADIX_RANGE}",
+            statement="smallest ratio to the bidirectional Kautz graph, even radixes"
+            f" {RADIX_RANGE}",
             printed=1,
             computed=min(polarstar[radix] / kautz(radix) for radix in RADIXES[::2]),
             relation=">",
@@ -248,7 +249,7 @@ def structure_graphs(_quick: bool) -> Evidence:
     ]
     claims = (
         PaperClaim(
-            says="ER is larger than others: fraction of degrees",
+            statement="ER is larger than others: fraction of degrees",
             printed=1,
             computed=1 - len(exceeded) / len(compared_degrees),
             reading_error=0.05,
@@ -256,14 +257,14 @@ def structure_graphs(_quick: bool) -> Evidence:
             f" that is drawn here: all but degree {', '.join(map(str, exceeded))}.",
         ),
         PaperClaim(
-            says="asymptotically the Moore bound: at degree 128",
+            statement="asymptotically the Moore bound: at degree 128",
             printed=1,
             computed=polarity[128] / moore_bound(128, 2),
             reading_error=0.01,
             interpretation="A limit: read as 99 % or more of it at degree 128.",
         ),
         PaperClaim(
-            says="an ER graph for any degree q + 1, q a prime power: those of 3 to"
+            statement="an ER graph for any degree q + 1, q a prime power: those of 3 to"
             f" {MOST_BUILT_DEGREE}",
             printed=sum(prime_power(q) is not None for q in range(2, MOST_BUILT_DEGREE)),
             computed=sum(
@@ -310,19 +311,19 @@ def feasible_orders(_quick: bool) -> Evidence:
     ]
     claims = (
         PaperClaim(
-            says=f"fewest configurations at a radix, of {RADIX_RANGE}",
+            statement=f"fewest configurations at a radix, of {RADIX_RANGE}",
             printed=2,
             computed=min(counts),
             relation=">=",
             interpretation=f"Read as two or more. The fewest are {min(counts)}.",
         ),
         PaperClaim(
-            says=f"radixes with an Inductive-Quad, of {RADIX_RANGE}",
+            statement=f"radixes with an Inductive-Quad, of {RADIX_RANGE}",
             printed=len(RADIXES),
             computed=len(quad),
         ),
         PaperClaim(
-            says="the largest has an Inductive-Quad: fraction of radixes",
+            statement="the largest has an Inductive-Quad: fraction of radixes",
             printed=1,
             computed=1 - len(with_larger_paley) / len(RADIXES),
             reading_error=0.05,
@@ -330,7 +331,7 @@ def feasible_orders(_quick: bool) -> Evidence:
             f" {len(RADIXES)}. The text has lost the list of exceptions in §7.2.",
         ),
         PaperClaim(
-            says="radixes at which the largest has a Paley graph, here"
+            statement="radixes at which the largest has a Paley graph, here"
             f" {', '.join(map(str, with_larger_paley))}",
             printed=1,
             computed=len(with_larger_paley),

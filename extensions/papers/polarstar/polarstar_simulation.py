@@ -131,7 +131,7 @@ def synthetic(quick: bool) -> Evidence:
         *_adaptive_claims(accepted, quick),
         *_bit_pattern_claims(accepted, ROUTINGS),
         PaperClaim(
-            says="HX or SF sustains the most, UGAL: patterns of four, most of them",
+            statement="HX or SF sustains the most, UGAL: patterns of four, most of them",
             printed=3,
             computed=_count_patterns_won(accepted, ("HX", "SF")),
             relation=">=",
@@ -145,7 +145,7 @@ def synthetic(quick: bool) -> Evidence:
     panels = pattern_panels(_curves_by_title(curves))
     fluid = () if quick else (FLUID,)
     setup = (*_setup(quick, compared, curves), *fluid, *deadlock_lines(curves.items()))
-    return Evidence(claims, panels=panels, setup=setup, quick=quick)
+    return Evidence(claims, panels=panels, setup=setup, is_quick=quick)
 
 
 def _accepted_loads(curves: Curves, quick: bool) -> dict[CurveKey, float]:
@@ -289,7 +289,7 @@ def _adaptive_claims(accepted: Mapping[CurveKey, float], quick: bool) -> Iterato
         ratio = adaptive[pattern, star] / adaptive[pattern, "BF"]
         reading = f"{WITHIN_TEN_PERCENT} {BY_OUR_TABLES}"
         yield PaperClaim(
-            says=says,
+            statement=says,
             printed=1,
             computed=ratio,
             reading_error=COMPARABLE_ERROR,
@@ -383,7 +383,7 @@ def adversarial(quick: bool) -> Evidence:
     panels = pattern_panels(_curves_by_title(curves_of_groups | drawn_trees))
     fluid = () if quick else (FLUID,)
     setup = (*_setup(quick, grouped | trees, curves), *fluid, *deadlock_lines(curves.items()))
-    return Evidence(claims, panels=panels, setup=setup, quick=quick)
+    return Evidence(claims, panels=panels, setup=setup, is_quick=quick)
 
 
 ONE_DRAWN = "Of one drawing of the supernodes that send to each other."
@@ -509,7 +509,7 @@ def ratio_claim(says: str, reference: float, value: float) -> PaperClaim:
     """The claim that a value is comparable to a reference: within 10 % of it."""
     ratio = value / reference
     return PaperClaim(
-        says=f"{says}: ratio",
+        statement=f"{says}: ratio",
         printed=1,
         computed=ratio,
         reading_error=COMPARABLE_ERROR,

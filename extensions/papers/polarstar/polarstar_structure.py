@@ -66,21 +66,21 @@ def products(_quick: bool) -> Evidence:
     product = cartesian(matrix_of(edge), pentagon.adjacency())
     pentagon_diameter = diameter_of(pentagon.adjacency())
     claims = (
-        PaperClaim(says="vertices of both, |G|·|G'|", printed=2 * 5, computed=len(product)),
-        PaperClaim(says="and of the star product", printed=2 * 5, computed=len(star)),
+        PaperClaim(statement="vertices of both, |G|·|G'|", printed=2 * 5, computed=len(product)),
+        PaperClaim(statement="and of the star product", printed=2 * 5, computed=len(star)),
         PaperClaim(
-            says="largest degree, that of G and that of G'",
+            statement="largest degree, that of G and that of G'",
             printed=1 + 2,
             computed=int(star.sum(0).max()),
         ),
         PaperClaim(
-            says="diameter of the Cartesian product, D + D' at most",
+            statement="diameter of the Cartesian product, D + D' at most",
             printed=1 + pentagon_diameter,
             computed=diameter_of(product),
             relation="<=",
         ),
         PaperClaim(
-            says="of the star product, D + 1 at most",
+            statement="of the star product, D + 1 at most",
             printed=1 + 1,
             computed=diameter_of(star),
             relation="<=",
@@ -116,17 +116,21 @@ def paths(_quick: bool) -> Evidence:
     fewest = int(holds.sum(0).min())
     says = "at least one case holds for two members: fewest"
     claims = [
-        PaperClaim(says=says, printed=1, computed=fewest, relation=">=", interpretation=READ_RSTAR)
+        PaperClaim(
+            statement=says, printed=1, computed=fewest, relation=">=", interpretation=READ_RSTAR
+        )
     ]
     for case, paths_of_case in enumerate(paths_by_case):
         tails, heads = paths_of_case[:, :-1], paths_of_case[:, 1:]
         linked = adjacency[tails, heads] | (tails == heads)
         says = f"{CASES[case]}: part of all pairs whose path of the proof is there"
-        claims.append(PaperClaim(says=says, printed=1, computed=float(linked.all(axis=1).mean())))
+        claims.append(
+            PaperClaim(statement=says, printed=1, computed=float(linked.all(axis=1).mean()))
+        )
         longest = int((tails != heads).sum(axis=1).max())
         claims.append(
             PaperClaim(
-                says=f"{CASES[case]}: its links, D + 1 at most",
+                statement=f"{CASES[case]}: its links, D + 1 at most",
                 printed=3,
                 computed=longest,
                 relation="<=",
@@ -134,7 +138,9 @@ def paths(_quick: bool) -> Evidence:
         )
     claims.append(
         PaperClaim(
-            says="diameter of the star product, D + 1", printed=3, computed=diameter_of(adjacency)
+            statement="diameter of the star product, D + 1",
+            printed=3,
+            computed=diameter_of(adjacency),
         )
     )
     diagrams = tuple(
@@ -252,20 +258,22 @@ def construction(_quick: bool) -> Evidence:
     is_from_loop = is_inside & (quad.forward[members[:, 0]] == members[:, 1])
     claims = (
         PaperClaim(
-            says="order, (q²+q+1)(2d'+2)",
+            statement="order, (q²+q+1)(2d'+2)",
             printed=order(q) * (2 * d + 2),
             computed=topology.graph.order,
         ),
         PaperClaim(
-            says="degree, q + 1 + d', least", printed=q + 1 + d, computed=int(degrees.min())
+            statement="degree, q + 1 + d', least", printed=q + 1 + d, computed=int(degrees.min())
         ),
-        PaperClaim(says="and largest", printed=q + 1 + d, computed=int(degrees.max())),
+        PaperClaim(statement="and largest", printed=q + 1 + d, computed=int(degrees.max())),
         PaperClaim(
-            says="links from self-loops, d' + 1 at each quadric",
+            statement="links from self-loops, d' + 1 at each quadric",
             printed=4 * (d + 1),
             computed=int(is_from_loop.sum()),
         ),
-        PaperClaim(says="diameter", printed=3, computed=diameter_of(matrix_of(topology.graph))),
+        PaperClaim(
+            statement="diameter", printed=3, computed=diameter_of(matrix_of(topology.graph))
+        ),
     )
     diagrams = (
         Diagram(
@@ -303,18 +311,22 @@ def inductive_quads(_quick: bool) -> Evidence:
         pairs = np.argwhere(np.ones((quad.order, quad.order), np.bool_))
         holds = _cases_that_hold(quad.adjacency(), quad.forward, pairs)
         claims += [
-            PaperClaim(says=f"d' = {d}: vertices, 2d' + 2", printed=2 * d + 2, computed=quad.order),
-            PaperClaim(says=f"d' = {d}: least degree", printed=d, computed=int(degrees.min())),
-            PaperClaim(says=f"d' = {d}: largest degree", printed=d, computed=int(degrees.max())),
             PaperClaim(
-                says=f"d' = {d}: Property R*, fewest cases of a pair",
+                statement=f"d' = {d}: vertices, 2d' + 2", printed=2 * d + 2, computed=quad.order
+            ),
+            PaperClaim(statement=f"d' = {d}: least degree", printed=d, computed=int(degrees.min())),
+            PaperClaim(
+                statement=f"d' = {d}: largest degree", printed=d, computed=int(degrees.max())
+            ),
+            PaperClaim(
+                statement=f"d' = {d}: Property R*, fewest cases of a pair",
                 printed=1,
                 computed=int(holds.sum(0).min()),
                 relation=">=",
                 interpretation=READ_RSTAR,
             ),
             PaperClaim(
-                says=f"d' = {d}: f is an involution: vertices x with f(f(x)) = x",
+                statement=f"d' = {d}: f is an involution: vertices x with f(f(x)) = x",
                 printed=quad.order,
                 computed=int((quad.forward[quad.forward] == np.arange(quad.order)).sum()),
             ),
@@ -327,14 +339,14 @@ def inductive_quads(_quick: bool) -> Evidence:
     new_neighbours = larger.adjacency()[: smaller.order, smaller.order :].sum(axis=1)
     claims += [
         PaperClaim(
-            says="the step keeps all links", printed=smaller.graph.size, computed=links_kept
+            statement="the step keeps all links", printed=smaller.graph.size, computed=links_kept
         ),
         PaperClaim(
-            says="and joins four new vertices to each old one, fewest",
+            statement="and joins four new vertices to each old one, fewest",
             printed=4,
             computed=int(new_neighbours.min()),
         ),
-        PaperClaim(says="and most", printed=4, computed=int(new_neighbours.max())),
+        PaperClaim(statement="and most", printed=4, computed=int(new_neighbours.max())),
     ]
     places = np.concatenate((_in_two_columns(smaller.order, 0.0), _in_two_columns(8, 3.0)))
     diagrams = (
@@ -395,23 +407,25 @@ def modules(_quick: bool) -> Evidence:
     )
     claims = (
         PaperClaim(
-            says="links between adjacent supernodes, 2d' + 2: fewest",
+            statement="links between adjacent supernodes, 2d' + 2: fewest",
             printed=8,
             computed=int(bundle_sizes.min()),
         ),
-        PaperClaim(says="and most", printed=8, computed=int(bundle_sizes.max())),
-        PaperClaim(says="bundles, q(q+1)²/2", printed=q * (q + 1) ** 2 // 2, computed=len(bundles)),
+        PaperClaim(statement="and most", printed=8, computed=int(bundle_sizes.max())),
         PaperClaim(
-            says="global cables less by a factor of 2d' + 2",
+            statement="bundles, q(q+1)²/2", printed=q * (q + 1) ** 2 // 2, computed=len(bundles)
+        ),
+        PaperClaim(
+            statement="global cables less by a factor of 2d' + 2",
             printed=8,
             computed=int(bundle_sizes.sum()) / len(bundles),
         ),
         PaperClaim(
-            says="clusters of supernodes, q + 1", printed=q + 1, computed=len(clusters.names)
+            statement="clusters of supernodes, q + 1", printed=q + 1, computed=len(clusters.names)
         ),
         *(
             PaperClaim(
-                says=f"bundles between two clusters, about q: {end} at q = 31",
+                statement=f"bundles between two clusters, about q: {end} at q = 31",
                 printed=31,
                 computed=count,
                 reading_error=2,

@@ -208,7 +208,7 @@ class _Growth(NamedTuple):
 class _MeasuredFamily:
     """What is measured for a row of Table 1; all but the growth is of the small member."""
 
-    direct: bool
+    is_direct: bool
     """Whether each router has hosts."""
     diameter: int
     """The diameter."""
@@ -223,7 +223,7 @@ class _MeasuredFamily:
         topology = build_topology(printed.family, printed.parameters)
         power = 2 if printed.family in GROWING_LIKE_DIAMETER_2 else 3
         return cls(
-            direct=bool(topology.endpoints.all()),
+            is_direct=bool(topology.endpoints.all()),
             diameter=distribution(topology).diameter or 0,
             growth=_growth(printed.family, power),
             bundles=_bundles(topology, printed.module_size),
@@ -238,7 +238,7 @@ def networks(_quick: bool) -> Evidence:
         routers, step = measured.growth
         fewest_links = int(measured.bundles.min()) if measured.bundles.size else "–"
         rows.append(
-            (name, measured.direct, routers, round(step, 3), measured.diameter, fewest_links)
+            (name, measured.is_direct, routers, round(step, 3), measured.diameter, fewest_links)
         )
         claims += _member_claims(name, measured)
     routers_by_name = {name: measured.growth.routers for name, measured in measured_by_name.items()}
@@ -262,12 +262,12 @@ def _member_claims(name: str, measured: _MeasuredFamily) -> Iterator[PaperClaim]
     """Yield the claims on the marks that a small member can show."""
     printed, member = COMPARED[name], _member(name)
     yield PaperClaim(
-        says=f"{member}: direct",
+        statement=f"{member}: direct",
         printed=float(printed.direct > NO),
-        computed=float(measured.direct),
+        computed=float(measured.is_direct),
     )
     yield PaperClaim(
-        says=f"{member}: diameter up to 3",
+        statement=f"{member}: diameter up to 3",
         printed=float(printed.low_diameter > NO),
         computed=float(measured.diameter <= 3),
         interpretation=FEW_RADIXES if name == "Spectralfly" else "",
@@ -276,17 +276,17 @@ def _member_claims(name: str, measured: _MeasuredFamily) -> Iterator[PaperClaim]
     says = f"{member}: links between adjacent modules, {mark} mark"
     if not bundles.size:
         yield PaperClaim(
-            says=f"{name}: bundlability, {mark} mark",
+            statement=f"{name}: bundlability, {mark} mark",
             printed=None,
             computed=None,
             reason=NO_MODULES,
         )
     elif printed.bundled == FULL:
         yield PaperClaim(
-            says=f"{says}, fewest", printed=2, computed=int(bundles.min()), relation=">="
+            statement=f"{says}, fewest", printed=2, computed=int(bundles.min()), relation=">="
         )
     else:
-        yield PaperClaim(says=f"{says}, most", printed=1, computed=int(bundles.max()))
+        yield PaperClaim(statement=f"{says}, most", printed=1, computed=int(bundles.max()))
 
 
 def _tree_claims(routers: int, steps: Mapping[str, float]) -> Iterator[PaperClaim]:
@@ -297,7 +297,7 @@ def _tree_claims(routers: int, steps: Mapping[str, float]) -> Iterator[PaperClai
         steps: the largest step of each network.
     """
     yield PaperClaim(
-        says=f"{FAT_TREE}: scalability, full mark",
+        statement=f"{FAT_TREE}: scalability, full mark",
         printed=None,
         computed=None,
         reason="By §2.3 more levels add to its scale. Of three levels it has"
@@ -307,7 +307,7 @@ def _tree_claims(routers: int, steps: Mapping[str, float]) -> Iterator[PaperClai
     by_diameter = _growth(COMPARED[FAT_TREE].family, TREE_DIAMETER).largest_step
     least_of_half = min(step for name, step in steps.items() if COMPARED[name].stable == HALF)
     yield PaperClaim(
-        says=f"{FAT_TREE}: stable, full mark",
+        statement=f"{FAT_TREE}: stable, full mark",
         printed=None,
         computed=None,
         reason=f"Of three levels its largest step is {steps[FAT_TREE]:.3f} with the square of the"
@@ -510,12 +510,14 @@ def _order_claims(
     reason = BUILT_FOR_TABLE_2 if is_ours else ""
     differing = sum((printed.order(d) is not None) != exists(kind, d) for d in DEGREES)
     says = f"{kind}: degrees of 2 to 8 that are permitted by the table or by ours alone"
-    yield PaperClaim(says=says, printed=0, computed=differing, taken=is_ours, reason=reason)
+    yield PaperClaim(statement=says, printed=0, computed=differing, is_input=is_ours, reason=reason)
     for d in degrees:
         order = printed.order(d) or 0
         says = f"{kind}, d' = {d}: order"
         built = supernode(kind, d).order
-        yield PaperClaim(says=says, printed=order, computed=built, taken=is_ours, reason=reason)
+        yield PaperClaim(
+            statement=says, printed=order, computed=built, is_input=is_ours, reason=reason
+        )
 
 
 def _property_checks(
@@ -540,7 +542,7 @@ def _property_claim(
     """The claim on a property of a kind, given by order whether each member has it."""
     orders = ", ".join(map(str, has_property))
     claim = PaperClaim(
-        says=f"{kind}: {check.name}, members of {orders} vertices",
+        statement=f"{kind}: {check.name}, members of {orders} vertices",
         printed=float(check.printed),
         computed=float(all(has_property.values())),
         interpretation=" ".join(_readings(check.name, has_property)),

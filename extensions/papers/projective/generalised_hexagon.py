@@ -60,7 +60,7 @@ def lines_of_hexagon(q: int) -> NDArray[np.int64]:
         if count < 5:
             points[lines, 1:] = first[count + 1] + np.arange(q ** (count + 1)).reshape(-1, q)
     k, b, k1, b1, k2 = (axis.reshape(-1, 1) for axis in np.meshgrid(*[elements] * 5, indexing="ij"))
-    points[first[5] :, 1:] = first[5] + _points_of_five(f, k, b, k1, b1, k2)
+    points[first[5] :, 1:] = first[5] + _points_of_five(f, k=k, b=b, k1=k1, b1=b1, k2=k2)
     return points
 
 

@@ -45,17 +45,17 @@ class NetworkGrowth:
     sizes: Iterable[int]
     """Parameters of members in ascending order. The largest has routers of more than
     `LARGEST_ROUTER` ports, but for hypercubes, which end at `CUBES`, and Delorme's graphs."""
-    large: int
+    large_parameter: int
     """A parameter so large that k̄ and u are close to their limits."""
     diameter: int
     """The diameter that Table II prints."""
-    mean: float
+    mean_limit: float
     """The limit of k̄ that Table II prints."""
-    utilisation: float = 1.0
+    utilisation_limit: float = 1.0
     """The limit of u that Table II prints."""
-    optimal: bool = False
+    attains_bound: bool = False
     """Whether the paper says that its curve attains the bound of figure 7."""
-    computed: bool = True
+    has_formulas: bool = True
     """Whether there are formulas of k̄ and u."""
 
     def members(self) -> list[GraphShape]:
@@ -172,106 +172,118 @@ GROWTHS = (
         "complete graph",
         shape=lambda n: moore_shape(n, n - 1, 1),
         sizes=range(2, 99),
-        large=4096,
+        large_parameter=4096,
         diameter=1,
-        mean=1.0,
-        optimal=True,
+        mean_limit=1.0,
+        attains_bound=True,
     ),
     NetworkGrowth(
         "Turán, r=3",
         shape=_turan(3),
         sizes=range(2, 99),
-        large=2048,
+        large_parameter=2048,
         diameter=2,
-        mean=4 / 3,
-        optimal=True,
+        mean_limit=4 / 3,
+        attains_bound=True,
     ),
     NetworkGrowth(
         "complete bipartite",
         shape=_turan(2),
         sizes=range(2, 99),
-        large=2048,
+        large_parameter=2048,
         diameter=2,
-        mean=1.5,
-        optimal=True,
+        mean_limit=1.5,
+        attains_bound=True,
     ),
     NetworkGrowth(
         "Hamming 2D",
         shape=_hamming(2),
         sizes=range(3, 99),
-        large=2048,
+        large_parameter=2048,
         diameter=2,
-        mean=2.0,
-        optimal=True,
+        mean_limit=2.0,
+        attains_bound=True,
     ),
     NetworkGrowth(
         "demi-PN",
         shape=demi_shape,
         sizes=PRIME_POWERS,
-        large=2048,
+        large_parameter=2048,
         diameter=2,
-        mean=2.0,
-        optimal=True,
+        mean_limit=2.0,
+        attains_bound=True,
     ),
     NetworkGrowth(
         "Slim Fly MMS",
         shape=_slim_fly,
         sizes=PRIME_POWERS[3:],
-        large=2048,
+        large_parameter=2048,
         diameter=2,
-        mean=2.0,
-        utilisation=8 / 9,
+        mean_limit=2.0,
+        utilisation_limit=8 / 9,
     ),
     NetworkGrowth(
         "PN",
         shape=_incidence(3, 2),
         sizes=PRIME_POWERS,
-        large=2048,
+        large_parameter=2048,
         diameter=3,
-        mean=2.5,
-        optimal=True,
+        mean_limit=2.5,
+        attains_bound=True,
     ),
     NetworkGrowth(
-        "dragonfly", shape=_dragonfly, sizes=range(1, 99), large=512, diameter=3, mean=3.0
+        "dragonfly",
+        shape=_dragonfly,
+        sizes=range(1, 99),
+        large_parameter=512,
+        diameter=3,
+        mean_limit=3.0,
     ),
     NetworkGrowth(
         "Delorme, quadrangles",
         shape=delorme_shape,
         sizes=(2, 8, 32),
-        large=2048,
+        large_parameter=2048,
         diameter=3,
-        mean=3.0,
-        optimal=True,
+        mean_limit=3.0,
+        attains_bound=True,
     ),
     NetworkGrowth(
-        "Hamming 3D", shape=_hamming(3), sizes=range(2, 99), large=2048, diameter=3, mean=3.0
+        "Hamming 3D",
+        shape=_hamming(3),
+        sizes=range(2, 99),
+        large_parameter=2048,
+        diameter=3,
+        mean_limit=3.0,
     ),
     NetworkGrowth(
         "quadrangle incidence",
         shape=_incidence(4, 3),
         sizes=PRIME_POWERS,
-        large=2048,
+        large_parameter=2048,
         diameter=4,
-        mean=3.5,
+        mean_limit=3.5,
     ),
     NetworkGrowth(
         "Delorme, hexagons",
         shape=_delorme_hexagon,
         sizes=(3, 27),
-        large=2187,
+        large_parameter=2187,
         diameter=5,
-        mean=5.0,
-        computed=False,
+        mean_limit=5.0,
+        has_formulas=False,
     ),
     NetworkGrowth(
         "hexagon incidence",
         shape=_incidence(6, 5),
         sizes=PRIME_POWERS,
-        large=2048,
+        large_parameter=2048,
         diameter=6,
-        mean=5.5,
+        mean_limit=5.5,
     ),
-    NetworkGrowth("hypercube", shape=_hypercube, sizes=CUBES, large=10, diameter=10, mean=5.0),
+    NetworkGrowth(
+        "hypercube", shape=_hypercube, sizes=CUBES, large_parameter=10, diameter=10, mean_limit=5.0
+    ),
 )
 """The rows of Tables II and III."""
 

@@ -143,34 +143,34 @@ HUGE = 2**24
 """A parameter at which k̄ and u are at their limits, but for one part in a million."""
 
 
-def by_mean_degree(shape: Shape, size: int) -> float:
+def hosts_by_mean_degree(shape: Shape, size: int) -> float:
     """Δ0 of the example, by formula (1) with its mean degree 2E/N in place of Δ, for E links."""
     return shape(size).quantities()["Δ0"]
 
 
-def at_the_limit(shape: Shape, size: int) -> float:
+def hosts_at_the_limit(shape: Shape, size: int) -> float:
     """Δ0 of the example, by formula (1) with k̄ and u of a huge member."""
     huge = shape(HUGE)
     return shape(size).degree * huge.utilisation / huge.mean
 
 
-def with_itself(shape: Shape, size: int) -> float:
+def hosts_with_itself(shape: Shape, size: int) -> float:
     """Δ0 of the example, by formula (1), where k̄ counts a vertex itself, too, at distance 0."""
     example = shape(size)
     mean_with_itself = example.mean * (example.order - 1) / example.order
     return example.degree * example.utilisation / mean_with_itself
 
 
-def in_whole_nodes(shape: Shape, size: int) -> float:
+def hosts_in_whole_nodes(shape: Shape, size: int) -> float:
     """Δ0 of the example, by formula (1) with its mean degree, rounded down."""
-    return floor(by_mean_degree(shape, size))
+    return floor(hosts_by_mean_degree(shape, size))
 
 
 READINGS: dict[Callable[[Shape, int], float], str] = {
-    by_mean_degree: "With the mean degree in formula (1).",
-    at_the_limit: f"With k̄ and u at their limits, here those of {HUGE:,}.",
-    with_itself: "With k̄ over all vertices, itself at distance 0 included.",
-    in_whole_nodes: "Read as whole compute nodes: the most that formula (1) allows.",
+    hosts_by_mean_degree: "With the mean degree in formula (1).",
+    hosts_at_the_limit: f"With k̄ and u at their limits, here those of {HUGE:,}.",
+    hosts_with_itself: "With k̄ over all vertices, itself at distance 0 included.",
+    hosts_in_whole_nodes: "Read as whole compute nodes: the most that formula (1) allows.",
 }
 """How the printed formulas are read, by the function that computes Δ0."""
 LIMITS = {
@@ -178,46 +178,61 @@ LIMITS = {
         formulas=_complete,
         size=32,
         shape=growth("complete graph").shape,
-        hosts_of_router=with_itself,
+        hosts_of_router=hosts_with_itself,
     ),
     "Turán, N=48 r=3": Limit(
-        formulas=_turan, size=16, shape=growth("Turán, r=3").shape, hosts_of_router=at_the_limit
+        formulas=_turan,
+        size=16,
+        shape=growth("Turán, r=3").shape,
+        hosts_of_router=hosts_at_the_limit,
     ),
     "complete bipartite, n=24": Limit(
         formulas=_bipartite,
         size=24,
         shape=growth("complete bipartite").shape,
-        hosts_of_router=at_the_limit,
+        hosts_of_router=hosts_at_the_limit,
     ),
     "Hamming 2D, n=22": Limit(
-        formulas=_hamming_2d, size=22, shape=growth("Hamming 2D").shape, hosts_of_router=with_itself
+        formulas=_hamming_2d,
+        size=22,
+        shape=growth("Hamming 2D").shape,
+        hosts_of_router=hosts_with_itself,
     ),
     "demi-PN, q=27": Limit(
-        formulas=_demi_pn, size=27, shape=growth("demi-PN").shape, hosts_of_router=by_mean_degree
+        formulas=_demi_pn,
+        size=27,
+        shape=growth("demi-PN").shape,
+        hosts_of_router=hosts_by_mean_degree,
     ),
     "Slim Fly, q=19": Limit(
         formulas=_slim_fly,
         size=19,
         shape=growth("Slim Fly MMS").shape,
-        hosts_of_router=at_the_limit,
+        hosts_of_router=hosts_at_the_limit,
     ),
     "PN, q=23": Limit(
-        formulas=_pn, size=23, shape=growth("PN").shape, hosts_of_router=at_the_limit
+        formulas=_pn, size=23, shape=growth("PN").shape, hosts_of_router=hosts_at_the_limit
     ),
     "Dragonfly, h=7": Limit(
-        formulas=_dragonfly, size=7, shape=growth("dragonfly").shape, hosts_of_router=in_whole_nodes
+        formulas=_dragonfly,
+        size=7,
+        shape=growth("dragonfly").shape,
+        hosts_of_router=hosts_in_whole_nodes,
     ),
     "Delorme quadrangle, q=32": Limit(
         formulas=_delorme, size=32, shape=growth("Delorme, quadrangles").shape, hosts_of_router=None
     ),
     "Hamming 3D, n=9": Limit(
-        formulas=_hamming_3d, size=9, shape=growth("Hamming 3D").shape, hosts_of_router=with_itself
+        formulas=_hamming_3d,
+        size=9,
+        shape=growth("Hamming 3D").shape,
+        hosts_of_router=hosts_with_itself,
     ),
     "quadrangle incidence, q=9": Limit(
         formulas=_quadrangle,
         size=9,
         shape=growth("quadrangle incidence").shape,
-        hosts_of_router=at_the_limit,
+        hosts_of_router=hosts_at_the_limit,
     ),
     "Delorme hexagon, q=3": Limit(
         formulas=_delorme_hexagon,
@@ -229,10 +244,13 @@ LIMITS = {
         formulas=_hexagon,
         size=5,
         shape=growth("hexagon incidence").shape,
-        hosts_of_router=at_the_limit,
+        hosts_of_router=hosts_at_the_limit,
     ),
     "hypercube, n=10": Limit(
-        formulas=_hypercube, size=10, shape=growth("hypercube").shape, hosts_of_router=with_itself
+        formulas=_hypercube,
+        size=10,
+        shape=growth("hypercube").shape,
+        hosts_of_router=hosts_with_itself,
     ),
 }
 """The formulas by rows of the table, which have the names of examples in `papers.yaml`."""

@@ -30,7 +30,7 @@ from extensions.papers.diagram import (
     ring,
     with_hosts,
 )
-from extensions.papers.exhibit import Evidence, PaperClaim, holds_or_not, or_nan
+from extensions.papers.exhibit import Evidence, PaperClaim, or_nan, truth_claim
 from extensions.papers.graphs import complement, diameter_of, hamming, mean_distance, paley, turan
 from extensions.papers.projective.network_growth import NEAR_A_LIMIT
 
@@ -78,12 +78,12 @@ def fano(_quick: bool) -> Evidence:
     points_of_line = sorted(names[point] for point in heawood.graph.neighbours(line))
     distances = distribution(heawood)
     claims = (
-        PaperClaim(says="points and lines", printed=14, computed=heawood.graph.order),
-        PaperClaim(says="degree 3", printed=3, computed=int(heawood.graph.degrees.max())),
-        holds_or_not("on line 001: 100, 110 and 010", points_of_line == ["010", "100", "110"]),
+        PaperClaim(statement="points and lines", printed=14, computed=heawood.graph.order),
+        PaperClaim(statement="degree 3", printed=3, computed=int(heawood.graph.degrees.max())),
+        truth_claim("on line 001: 100, 110 and 010", points_of_line == ["010", "100", "110"]),
         *(
             PaperClaim(
-                says=f"vertices at distance {distance}",
+                statement=f"vertices at distance {distance}",
                 printed=count,
                 computed=distances.pairs[distance] / heawood.graph.order,
             )
@@ -163,26 +163,28 @@ def subplanes(_quick: bool) -> Evidence:
     pn = build_topology("pn", {"q": 4})
     racks = layout(pn, "subplanes")
     between = links_between(pn.graph, racks)
-    claims = [PaperClaim(says="subplanes", printed=3, computed=len(racks.names))]
+    claims = [PaperClaim(statement="subplanes", printed=3, computed=len(racks.names))]
     for rack in range(len(racks.names)):
         members, edges = racks.members(rack), pn.graph.edges()
         links = edges[(racks.rack[edges] == rack).all(axis=1)]
         points = int((pn.kind[members] == POINT).sum())
         claims += [
-            PaperClaim(says=f"points of subplane {rack + 1}", printed=7, computed=points),
-            PaperClaim(says=f"vertices of subplane {rack + 1}", printed=14, computed=len(members)),
+            PaperClaim(statement=f"points of subplane {rack + 1}", printed=7, computed=points),
             PaperClaim(
-                says=f"its links, those of G_2, degree 3: {rack + 1}",
+                statement=f"vertices of subplane {rack + 1}", printed=14, computed=len(members)
+            ),
+            PaperClaim(
+                statement=f"its links, those of G_2, degree 3: {rack + 1}",
                 printed=21,
                 computed=int(between[rack, rack]),
             ),
             PaperClaim(
-                says=f"its smallest degree: {rack + 1}",
+                statement=f"its smallest degree: {rack + 1}",
                 printed=3,
                 computed=int(np.bincount(links.ravel())[members].min()),
             ),
             PaperClaim(
-                says=f"its pairs of points on one of its lines, so that it is G_2: {rack + 1}",
+                statement=f"its pairs of points on one of its lines, so that it is G_2: {rack + 1}",
                 printed=7 * 6 // 2,
                 computed=pairs_on_one_line(links),
             ),
@@ -233,12 +235,14 @@ def modified_incidence(_quick: bool) -> Evidence:
     degrees = demi.graph.degrees
     neighbours = sorted(names[v] for v in demi.graph.neighbours(names.index("001")))
     claims = (
-        PaperClaim(says="vertices", printed=7, computed=demi.graph.order),
-        PaperClaim(says="degree of 001", printed=3, computed=int(degrees[names.index("001")])),
-        holds_or_not("neighbours of 001: 100, 110 and 010", neighbours == ["010", "100", "110"]),
-        PaperClaim(says="degree of 110", printed=2, computed=int(degrees[names.index("110")])),
+        PaperClaim(statement="vertices", printed=7, computed=demi.graph.order),
+        PaperClaim(statement="degree of 001", printed=3, computed=int(degrees[names.index("001")])),
+        truth_claim("neighbours of 001: 100, 110 and 010", neighbours == ["010", "100", "110"]),
+        PaperClaim(statement="degree of 110", printed=2, computed=int(degrees[names.index("110")])),
         PaperClaim(
-            says="Theorem 3.10: u of q = 2", printed=11 / 12, computed=uniform(demi).utilisation
+            statement="Theorem 3.10: u of q = 2",
+            printed=11 / 12,
+            computed=uniform(demi).utilisation,
         ),
     )
     incidence_drawing = Diagram(
@@ -267,39 +271,43 @@ def small_graphs(_quick: bool) -> Evidence:
     joined_in_complement = complement(paley_graph)[np.ix_(doubled, doubled)]
     degree = int(hamming_graph.sum(axis=1).max())
     claims = (
-        PaperClaim(says="Turán(9, 3): diameter", printed=2, computed=diameter_of(turan_graph)),
+        PaperClaim(statement="Turán(9, 3): diameter", printed=2, computed=diameter_of(turan_graph)),
         *(
             PaperClaim(
-                says=f"Turán graph, r = {r}: lim k̄ = 1 + 1/r, at {LARGE_TURAN:,} vertices, built",
+                statement=f"Turán graph, r = {r}: lim k̄ = 1 + 1/r, at {LARGE_TURAN:,} vertices,"
+                " built",
                 printed=1 + 1 / r,
                 computed=mean_distance(turan(LARGE_TURAN, r)),
                 reading_error=NEAR_A_LIMIT,
             )
             for r in range(2, 7)
         ),
-        PaperClaim(says="Paley(13): diameter", printed=2, computed=diameter_of(paley_graph)),
+        PaperClaim(statement="Paley(13): diameter", printed=2, computed=diameter_of(paley_graph)),
         *(
             PaperClaim(
-                says=f"Paley graph, q = {q}: k̄ is its limit",
+                statement=f"Paley graph, q = {q}: k̄ is its limit",
                 printed=1.5,
                 computed=mean_distance(paley(q)),
             )
             for q in (13, 101)
         ),
         PaperClaim(
-            says="Paley graph: isomorphic to its complement: how many ends of links n ↦ 2n mod 13"
+            statement="Paley graph: isomorphic to its complement: how many ends of links n ↦ 2n mod"
+            " 13"
             " maps onto ends of the complement's",
             printed=int(paley_graph.sum()),
             computed=int((paley_graph & joined_in_complement).sum()),
         ),
-        PaperClaim(says="Hamming graph: diameter", printed=2, computed=diameter_of(hamming_graph)),
         PaperClaim(
-            says="Hamming graph: N = Δ²/4 + Δ + 1",
+            statement="Hamming graph: diameter", printed=2, computed=diameter_of(hamming_graph)
+        ),
+        PaperClaim(
+            statement="Hamming graph: N = Δ²/4 + Δ + 1",
             printed=degree**2 / 4 + degree + 1,
             computed=len(hamming_graph),
         ),
         PaperClaim(
-            says="Hamming graph, n = 4: k̄ = 2 - 2/n - 1/n²",
+            statement="Hamming graph, n = 4: k̄ = 2 - 2/n - 1/n²",
             printed=2 - 2 / 4 - 1 / 16,
             computed=mean_distance(hamming_graph),
             mistake=HAMMING_MISTAKE,
@@ -339,13 +347,19 @@ def full_mesh(_quick: bool) -> Evidence:
     incidences = np.stack((pairs.ravel(), 4 + np.repeat(np.arange(6), 2)), axis=1)
     colours = [RED] * 4 + [GREEN] * 6
     claims = (
-        PaperClaim(says="spines: n(n-1)/2", printed=6, computed=len(mesh.of_kind("spine"))),
-        PaperClaim(says="leaves: n(n-1)", printed=12, computed=len(leaves)),
-        PaperClaim(says="Δ = n - 1", printed=3, computed=int(mesh.graph.degrees[leaves].max())),
+        PaperClaim(statement="spines: n(n-1)/2", printed=6, computed=len(mesh.of_kind("spine"))),
+        PaperClaim(statement="leaves: n(n-1)", printed=12, computed=len(leaves)),
         PaperClaim(
-            says="R = 2Δ", printed=6, computed=int(mesh.graph.degrees[mesh.of_kind("spine")].max())
+            statement="Δ = n - 1", printed=3, computed=int(mesh.graph.degrees[leaves].max())
         ),
-        PaperClaim(says="between leaves", printed=2, computed=or_nan(distribution(mesh).diameter)),
+        PaperClaim(
+            statement="R = 2Δ",
+            printed=6,
+            computed=int(mesh.graph.degrees[mesh.of_kind("spine")].max()),
+        ),
+        PaperClaim(
+            statement="between leaves", printed=2, computed=or_nan(distribution(mesh).diameter)
+        ),
     )
     corners = ring(4)
     middles = corners[pairs].mean(axis=1)
@@ -374,21 +388,25 @@ def orthogonal_fat_tree(_quick: bool) -> Evidence:
     distances, leaves, load = distribution(tree), tree.endpoints, uniform(tree)
     column_sizes = np.bincount(tree.coordinates[:, 0])
     claims = (
-        PaperClaim(says="routers", printed=21, computed=tree.graph.order),
-        PaperClaim(says="in each of three columns", printed=7, computed=int(column_sizes.min())),
-        PaperClaim(says="Δ = q + 1", printed=3, computed=int(tree.graph.degrees[leaves].max())),
+        PaperClaim(statement="routers", printed=21, computed=tree.graph.order),
         PaperClaim(
-            says="Δ0 = q + 1, by §VI's formula Δ0 = (u/k̄)(2Δ - δ), which generalises (1)",
+            statement="in each of three columns", printed=7, computed=int(column_sizes.min())
+        ),
+        PaperClaim(
+            statement="Δ = q + 1", printed=3, computed=int(tree.graph.degrees[leaves].max())
+        ),
+        PaperClaim(
+            statement="Δ0 = q + 1, by §VI's formula Δ0 = (u/k̄)(2Δ - δ), which generalises (1)",
             printed=3,
             computed=load.full_throughput_hosts,
         ),
         PaperClaim(
-            says="T = 2(q+1)(q²+q+1)",
+            statement="T = 2(q+1)(q²+q+1)",
             printed=42,
             computed=int(leaves.sum()) * load.full_throughput_hosts,
         ),
-        PaperClaim(says="k̄ between leaves", printed=2, computed=or_nan(distances.mean)),
-        PaperClaim(says="u", printed=1, computed=load.utilisation),
+        PaperClaim(statement="k̄ between leaves", printed=2, computed=or_nan(distances.mean)),
+        PaperClaim(statement="u", printed=1, computed=load.utilisation),
     )
     first, last = np.flatnonzero(leaves).reshape(2, -1)
     sides = [(first, LEFT), (last, RIGHT)]

@@ -81,16 +81,17 @@ def mms_orders(_quick: bool) -> Evidence:
     ]
     claims = (
         PaperClaim(
-            says="Δ = 7: the MMS graph of q = 5, built", printed=7, computed=built[5].degree
+            statement="Δ = 7: the MMS graph of q = 5, built", printed=7, computed=built[5].degree
         ),
         PaperClaim(
-            says="is the Hoffman–Singleton graph, a Moore graph: vertices over the bound of its"
+            statement="is the Hoffman–Singleton graph, a Moore graph: vertices over the bound of"
+            " its"
             " degree and diameter",
             printed=1,
             computed=built[5].fraction_of_moore_bound(),
         ),
         PaperClaim(
-            says=f"limit 8/9, at q = {LARGE_PRIME:,}",
+            statement=f"limit 8/9, at q = {LARGE_PRIME:,}",
             printed=8 / 9,
             computed=2 * LARGE_PRIME**2 / moore_bound(degree(LARGE_PRIME), 2),
             reading_error=NEAR_A_LIMIT,
@@ -128,16 +129,19 @@ def mms_utilisation(_quick: bool) -> Evidence:
     largest_difference = max(abs(measured[q] - by_formula[q]) for q in BUILT_MMS)
     claims = (
         PaperClaim(
-            says="u = 1 for q = 5, the Hoffman–Singleton graph", printed=1, computed=measured[5]
+            statement="u = 1 for q = 5, the Hoffman–Singleton graph",
+            printed=1,
+            computed=measured[5],
         ),
         PaperClaim(
-            says=f"limit 8/9, at q = {LARGE_Q:,}",
+            statement=f"limit 8/9, at q = {LARGE_Q:,}",
             printed=8 / 9,
             computed=shape(LARGE_Q).utilisation,
             reading_error=0.001,
         ),
         PaperClaim(
-            says="a little worse where q mod 4 is not 1: largest u over that of the next q where it"
+            statement="a little worse where q mod 4 is not 1: largest u over that of the next q"
+            " where it"
             " is",
             printed=1,
             computed=max(_ratios_to_next(by_formula)),
@@ -178,17 +182,18 @@ def costs(_quick: bool) -> Evidence:
     mms, demi = (cost(growth(name).shape(LARGE_Q)) for name in ("Slim Fly MMS", "demi-PN"))
     claims.append(
         PaperClaim(
-            says=f"MMS is about 9/8 of demi-PN, at q = {LARGE_Q:,}",
+            statement=f"MMS is about 9/8 of demi-PN, at q = {LARGE_Q:,}",
             printed=9 / 8,
             computed=mms / demi,
             reading_error=0.001,
         )
     )
-    shapes = {family.name: family.members() for family in GROWTHS if family.computed}
+    shapes = {family.name: family.members() for family in GROWTHS if family.has_formulas}
     all_shapes = [shape for members in shapes.values() for shape in members]
     claims += [
         PaperClaim(
-            says="dragonfly supersedes the 3D Hamming graph: least T over that of one of as many"
+            statement="dragonfly supersedes the 3D Hamming graph: least T over that of one of as"
+            " many"
             " ports",
             printed=1,
             computed=_least_ratio_of_hosts(shapes["Hamming 3D"], shapes["dragonfly"]),
@@ -197,13 +202,14 @@ def costs(_quick: bool) -> Evidence:
             " the 3D Hamming graph is below the dragonfly of as many compute nodes.",
         ),
         PaperClaim(
-            says="two points only of Delorme's graph: those of R up to 64",
+            statement="two points only of Delorme's graph: those of R up to 64",
             printed=2,
             computed=sum(4 * (q + 1) / 3 <= LARGEST_ROUTER for q in POLAR),
             mistake=DELORME_MISTAKE,
         ),
         PaperClaim(
-            says="all curves that are drawn here are above the bound: most compute nodes over those"
+            statement="all curves that are drawn here are above the bound: most compute nodes over"
+            " those"
             " of an ideal graph of this k̄/u and 64 ports",
             printed=1,
             computed=max(_hosts(shape) / ideal_hosts(cost(shape)) for shape in all_shapes),
@@ -230,7 +236,7 @@ def _claim_of_the_bound(family: NetworkGrowth) -> PaperClaim:
         large = family.shape(LARGE_Q)
         percent_above = 100 * (ratio - 1)
         return PaperClaim(
-            says=f"{says}, q = {LARGE_Q:,}",
+            statement=f"{says}, q = {LARGE_Q:,}",
             printed=1,
             computed=cost(large) / ideal_mean(large),
             reading_error=NEAR_A_LIMIT,
@@ -239,14 +245,14 @@ def _claim_of_the_bound(family: NetworkGrowth) -> PaperClaim:
         )
     if family.name == "Delorme, quadrangles":
         why = f"{100 * (ratio - 1):.1f} % above it at q = 8. {LOADS_OF_DELORME}"
-        return PaperClaim(says=f"{says}, in the limit", printed=1, computed=None, reason=why)
-    if family.optimal:
-        return PaperClaim(says=f"{says}, {member}", printed=1, computed=ratio)
+        return PaperClaim(statement=f"{says}, in the limit", printed=1, computed=None, reason=why)
+    if family.attains_bound:
+        return PaperClaim(statement=f"{says}, {member}", printed=1, computed=ratio)
     if family.name in ("Slim Fly MMS", "dragonfly"):
         says = f"{family.name} does not attain the bound: k̄/u over that of an ideal graph"
-        return PaperClaim(says=f"{says}, {member}", printed=1, computed=ratio, relation=">")
+        return PaperClaim(statement=f"{says}, {member}", printed=1, computed=ratio, relation=">")
     says = f"{family.name} is not below the bound: k̄/u over that of an ideal graph"
-    return PaperClaim(says=f"{says}, {member}", printed=1, computed=ratio, relation=">=")
+    return PaperClaim(statement=f"{says}, {member}", printed=1, computed=ratio, relation=">=")
 
 
 def _over_the_bound(family: NetworkGrowth) -> tuple[float, str]:
@@ -260,7 +266,7 @@ def _over_the_bound(family: NetworkGrowth) -> tuple[float, str]:
     Returns:
         The ratio, and which member it is of, in words.
     """
-    largest = family.members()[-1] if family.computed else None
+    largest = family.members()[-1] if family.has_formulas else None
     if largest and (largest.utilisation != 1 or largest.mean != ideal_mean(largest)):
         member = f"by formulas, of the largest with R up to {LARGEST_ROUTER}"
         if family.name == "hypercube":
@@ -274,9 +280,9 @@ def _over_the_bound(family: NetworkGrowth) -> tuple[float, str]:
 
 def scalability(_quick: bool) -> Evidence:
     """Figure 8: compute nodes over the ports of routers."""
-    shapes = {family.name: family.members() for family in GROWTHS if family.computed}
+    shapes = {family.name: family.members() for family in GROWTHS if family.has_formulas}
     optimal_families = sorted(
-        (family for family in GROWTHS if family.optimal),
+        (family for family in GROWTHS if family.attains_bound),
         key=lambda family: cost(family.members()[-1]),
     )
     large_pn, limit_of_pn = growth("PN").shape(LARGE_Q).quantities(), 100 / 343
@@ -285,28 +291,30 @@ def scalability(_quick: bool) -> Evidence:
     )
     claims = (
         PaperClaim(
-            says="T = 0.29 R³ of PN, read as the limit 100/343 of T/R³: by formula, at q = 2,048,"
+            statement="T = 0.29 R³ of PN, read as the limit 100/343 of T/R³: by formula, at q ="
+            " 2,048,"
             f" R = {large_pn['R']:,.1f}",
             printed=limit_of_pn,
             computed=large_pn["T"] / large_pn["R"] ** 3,
             reading_error=NEAR_A_LIMIT * limit_of_pn,
         ),
         PaperClaim(
-            says="T = 0.25 R³ of the orthogonal fat tree, read as the limit 1/4 of T/R³: by"
+            statement="T = 0.25 R³ of the orthogonal fat tree, read as the limit 1/4 of T/R³: by"
             f" formula, at q = 127, R = {large_tree.router_ports:,}",
             printed=0.25,
             computed=large_tree.total_hosts / large_tree.router_ports**3,
             reading_error=0.01 * 0.25,
         ),
         PaperClaim(
-            says="complete graph: T = ((R+1)/2)² ≈ 576 at R = 48",
+            statement="complete graph: T = ((R+1)/2)² ≈ 576 at R = 48",
             printed=576,
             computed=max(order**2 for order in range(2, 99) if 2 * order - 1 <= 48),
             interpretation="With Δ0 = N, as in Table III, of K24 with R = 47. By formula (1) Δ0 is"
             " N - 1: K25 has R = 48 and T = 600.",
         ),
         PaperClaim(
-            says="optimal lines, Delorme's of q = 2 and 8, are sorted by k̄/u, computed of their"
+            statement="optimal lines, Delorme's of q = 2 and 8, are sorted by k̄/u, computed of"
+            " their"
             " largest members: least T of one over that of the line below it, of as many ports",
             printed=1,
             computed=min(
@@ -355,7 +363,8 @@ def _coincidence_claim(built: Sequence[MeasuredMember]) -> PaperClaim:
     """The claim that k̄ and k̄/u are equal in PN, by networks that are built, ascending."""
     difference = max(abs(pn.mean / pn.utilisation - pn.mean) for pn in built)
     return PaperClaim(
-        says=f"both curves coincide for PN: largest difference, built up to q = {built[-1].size}",
+        statement="both curves coincide for PN: largest difference, built up to q ="
+        f" {built[-1].size}",
         printed=0,
         computed=difference,
     )
@@ -371,7 +380,8 @@ def _distance_claims(shapes: Mapping[str, list[GraphShape]]) -> tuple[PaperClaim
     huge_mms = growth("Slim Fly MMS").shape(LARGE_Q)
     return (
         PaperClaim(
-            says="MMS has the smallest average distance: how many, of demi-PN's sizes, are below"
+            statement="MMS has the smallest average distance: how many, of demi-PN's sizes, are"
+            " below"
             " every demi-PN and PN at least as large",
             printed=len(compared_mms),
             computed=len(compared_mms) - len(mms_above_another),
@@ -379,7 +389,7 @@ def _distance_claims(shapes: Mapping[str, list[GraphShape]]) -> tuple[PaperClaim
             f" where none is, is below MMS of q = {above_line}.",
         ),
         PaperClaim(
-            says="and 8/9 of the largest size, which demi-PN attains, in the limit: MMS of q ="
+            statement="and 8/9 of the largest size, which demi-PN attains, in the limit: MMS of q ="
             " 2,048 over Δ² - Δ + 1, demi-PN's order by its formula; none has this Δ,"
             f" {huge_mms.degree:,}",
             printed=8 / 9,
@@ -397,14 +407,15 @@ def _scale_claims(shapes: Mapping[str, list[GraphShape]]) -> tuple[PaperClaim, .
     )
     return (
         PaperClaim(
-            says="above 1000 compute nodes demi-PN is the cheapest: least k̄/u of MMS and PN over"
+            statement="above 1000 compute nodes demi-PN is the cheapest: least k̄/u of MMS and PN"
+            " over"
             " its largest",
             printed=1,
             computed=min(map(cost, [*large_mms, *large_pn])) / max(map(cost, large_demi)),
             relation=">",
         ),
         PaperClaim(
-            says="and in scale: its most compute nodes over those of MMS, R up to 64",
+            statement="and in scale: its most compute nodes over those of MMS, R up to 64",
             printed=1,
             computed=max(map(_hosts, large_demi)) / max(map(_hosts, large_mms)),
             relation=">",
@@ -412,7 +423,7 @@ def _scale_claims(shapes: Mapping[str, list[GraphShape]]) -> tuple[PaperClaim, .
             " says.",
         ),
         PaperClaim(
-            says="PN scales to almost 10⁵ compute nodes: its largest",
+            statement="PN scales to almost 10⁵ compute nodes: its largest",
             printed=1e5,
             computed=_hosts(shapes["PN"][-1]),
             reading_error=5e3,

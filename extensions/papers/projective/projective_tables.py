@@ -89,10 +89,10 @@ def notation(_quick: bool) -> Evidence:
     )
     claims = (
         PaperClaim(
-            says="2|E| = NΔ of a Δ-regular graph", printed=nodes * ports, computed=2 * links
+            statement="2|E| = NΔ of a Δ-regular graph", printed=nodes * ports, computed=2 * links
         ),
         PaperClaim(
-            says="u = a·k̄/Δ, k̄ by search",
+            statement="u = a·k̄/Δ, k̄ by search",
             printed=load.utilisation,
             computed=accepted * or_nan(distances.mean) / ports,
         ),
@@ -107,7 +107,7 @@ def _utilisation_claim(family: str, q: int) -> PaperClaim:
     load, ports = uniform(topology), int(topology.graph.degrees.max())
     by_formula = load.full_throughput_hosts * or_nan(distribution(topology).mean) / ports
     return PaperClaim(
-        says=f"the same of Slim Fly of q = {q}", printed=load.utilisation, computed=by_formula
+        statement=f"the same of Slim Fly of q = {q}", printed=load.utilisation, computed=by_formula
     )
 
 
@@ -117,7 +117,7 @@ def limits(_quick: bool) -> Evidence:
     for family in GROWTHS:
         measured = [*measured_members(family.name)]
         limit = _LimitOfUtilisation.of(family, measured)
-        large = family.shape(family.large)
+        large = family.shape(family.large_parameter)
         mean = None if isnan(large.mean) else large.mean
         if measured:
             size, diameter = measured[-1].size, measured[-1].diameter
@@ -152,7 +152,7 @@ class _LimitOfUtilisation(NamedTuple):
     @classmethod
     def of(cls, family: NetworkGrowth, measured: Sequence[MeasuredMember]) -> _LimitOfUtilisation:
         """The limit of a family, some members of which are measured."""
-        by_formula = family.shape(family.large).utilisation
+        by_formula = family.shape(family.large_parameter).utilisation
         if isnan(by_formula):
             return cls(None)
         if by_formula != 1:
@@ -181,23 +181,23 @@ def _limit_claims(
         mean: k̄ of the large member; None if there is no formula.
         limit: our value of the limit of u.
     """
-    at_large = f", by formula, at n = {family.large:,}"
+    at_large = f", by formula, at n = {family.large_parameter:,}"
     reason = NOT_AT_THE_LIMIT.get(family.name, "")
     yield PaperClaim(
-        says=f"{family.name}: k, of n = {size}", printed=family.diameter, computed=diameter
+        statement=f"{family.name}: k, of n = {size}", printed=family.diameter, computed=diameter
     )
     yield PaperClaim(
-        says=f"{family.name}: lim k̄{at_large if mean else ''}",
-        printed=family.mean,
+        statement=f"{family.name}: lim k̄{at_large if mean else ''}",
+        printed=family.mean_limit,
         computed=mean,
-        reading_error=NEAR_A_LIMIT * family.mean,
+        reading_error=NEAR_A_LIMIT * family.mean_limit,
         reason=reason,
     )
     yield PaperClaim(
-        says=f"{family.name}: lim u{at_large if limit.of_large_member else ''}",
-        printed=family.utilisation,
+        statement=f"{family.name}: lim u{at_large if limit.of_large_member else ''}",
+        printed=family.utilisation_limit,
         computed=limit.utilisation,
-        reading_error=NEAR_A_LIMIT * family.utilisation,
+        reading_error=NEAR_A_LIMIT * family.utilisation_limit,
         interpretation=limit.interpretation,
         reason=reason,
     )
@@ -206,7 +206,8 @@ def _limit_claims(
 def _hexagon_claim() -> PaperClaim:
     """The claim on the q of Delorme's graphs, which H(3) refutes."""
     return PaperClaim(
-        says="q of Delorme's graphs, on hexagons as on quadrangles, is an odd power of 2: there is"
+        statement="q of Delorme's graphs, on hexagons as on quadrangles, is an odd power of 2:"
+        " there is"
         " none of H(3)",
         printed=1,
         computed=float(not is_polar_by_coordinates(SELF_POLAR)),
@@ -237,7 +238,7 @@ def _counted_claim(cell: Cell) -> PaperClaim:
     """The claim on N or Δ of an example, which is counted in its graph."""
     order, degree = order_and_degree(cell.network)
     return PaperClaim(
-        says=f"{cell.network}: {cell.quantity}",
+        statement=f"{cell.network}: {cell.quantity}",
         printed=float(cell.printed.rpartition("= ")[2].replace(",", "")),
         computed=order if cell.quantity == "N" else degree,
     )
@@ -249,7 +250,7 @@ def _formula_claim(cell: Cell) -> PaperClaim:
     formula, _, _number = cell.printed.rpartition(" = ")
     printed = limit.formulas(limit.size)[cell.quantity]
     return PaperClaim(
-        says=f"{cell.network}: {cell.quantity} = {formula}",
+        statement=f"{cell.network}: {cell.quantity} = {formula}",
         printed=printed,
         computed=limit.quantities().get(cell.quantity),
         reading_error=LIMIT_ERROR * printed,
@@ -267,14 +268,14 @@ def ten_thousand(_quick: bool) -> Evidence:
     claims = (
         *table.claims,
         PaperClaim(
-            says="§V-C: demi-PN costs 1 % less than SF MMS",
+            statement="§V-C: demi-PN costs 1 % less than SF MMS",
             printed=1,
             computed=less_cost,
             rounding=0.5,
             interpretation=CABLES_OF_THE_PAPER,
         ),
         PaperClaim(
-            says="§V-C: demi-PN takes 7 % less power than SF MMS",
+            statement="§V-C: demi-PN takes 7 % less power than SF MMS",
             printed=7,
             computed=less_power,
             rounding=0.5,
@@ -289,14 +290,14 @@ def twenty_five_thousand(_quick: bool) -> Evidence:
     claims = (
         *table.claims,
         PaperClaim(
-            says="§V-C: PN takes 10.9 % less power than the dragonfly",
+            statement="§V-C: PN takes 10.9 % less power than the dragonfly",
             printed=10.9,
             computed=_percent_less(table, "PN(31)", "dragonfly(9)", POWER),
             rounding=0.05,
             reason="PN(31) has 9.69 W, and not 9.70 W.",
         ),
         PaperClaim(
-            says="§V-C: the dragonfly costs 2.6 % less than PN",
+            statement="§V-C: the dragonfly costs 2.6 % less than PN",
             printed=2.6,
             computed=_percent_less(table, "dragonfly(9)", "PN(31)", COST),
             rounding=0.05,
@@ -308,7 +309,7 @@ def twenty_five_thousand(_quick: bool) -> Evidence:
 
 def _percent_less(table: Evidence, cheaper: str, dearer: str, quantity: str) -> float:
     """By how many per cent a quantity of one network is less than that of another network."""
-    computed = {claim.says: or_nan(claim.computed) for claim in table.claims}
+    computed = {claim.statement: or_nan(claim.computed) for claim in table.claims}
     return 100 * (1 - computed[f"{cheaper}: {quantity}"] / computed[f"{dearer}: {quantity}"])
 
 

@@ -54,7 +54,7 @@ def command(
         extra = {"through": through} if layer1 else {}
         print_json({**explanation.as_dict(build), **extra, "proved": methods})
     else:
-        hops = [list(hop.named(build).values()) for hop in explanation.hops]
+        hops = [list(hop.as_dict(build).values()) for hop in explanation.hops]
         columns = ["from", "port", "to", "port", "channel"]
         print_table(f"{source} to {destination}: {counted(len(hops), 'link')}", columns, hops)
         for line in through:

@@ -136,7 +136,15 @@ def command(
         _print_guarantee_of_planes(fabric, selection, hosts_per_node or 0, output, as_json)
     else:
         names = (pattern,) if pattern else ()
-        _print_throughput(fabric, names, hosts_per_node or 0, seed, output, scheduler, as_json)
+        _print_throughput(
+            fabric,
+            names=names,
+            hosts_per_node=hosts_per_node or 0,
+            seed=seed,
+            output=output,
+            scheduler=scheduler,
+            as_json=as_json,
+        )
 
 
 def _print_throughput(
@@ -280,7 +288,14 @@ def _print_guarantee_of_planes(
         # Each plane is computed by itself: planes that forward alike may have different racks.
         after = [
             {
-                kind: guarantees_after(plane, kind, hosts, bar, failures.sample, failures.seed)
+                kind: guarantees_after(
+                    plane,
+                    kind=kind,
+                    hosts=hosts,
+                    progress=bar,
+                    sample=failures.sample,
+                    seed=failures.seed,
+                )
                 for kind in failures.kinds
             }
             for plane in builds

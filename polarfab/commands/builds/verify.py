@@ -187,7 +187,14 @@ def command(
     files: tuple[EmittedReport, ...] = ()
     if emitted and verification.passed:
         with progress("reading back what was emitted") as bar:
-            files = _check_emitted(fabric, emitted, target or "", option_words, bar, accept)
+            files = _check_emitted(
+                fabric,
+                emitted=emitted,
+                target=target or "",
+                option_words=option_words,
+                bar=bar,
+                accept=accept,
+            )
     shares = _guarantees(fabric, files) if guarantee else ()
     if as_json:
         print_json({**verification.as_dict(), **_emitted_facts(files), **_guarantee_facts(shares)})
@@ -305,7 +312,7 @@ def _path_facts(report: Report) -> list[tuple[str, object]]:
         facts.append(("paths with alternates, not delivered", alternates.strays))
         facts.append(("paths with alternates, longest", longest))
     if report.channels:
-        verdict = "no deadlock" if report.channels.free else "deadlock"
+        verdict = "no deadlock" if report.channels.is_deadlock_free else "deadlock"
         facts.append(("channels, by valley", f"{report.channels.count} ({verdict})"))
     return facts
 

@@ -56,7 +56,14 @@ def command(
     """
     from mininet_scenarios.run.emulation import move_scenario
 
-    loaded = move_scenario(str(old), folder, engine or "auto", framework, interval, pairs)
+    loaded = move_scenario(
+        str(old),
+        new=folder,
+        engine=engine or "auto",
+        framework=framework,
+        interval=interval,
+        pairs=pairs,
+    )
     arguments = [
         "rehearse",
         folder,

@@ -112,17 +112,24 @@ def command(
     fabric = Fabric.load(folder)
     settings = PushSettings(
         run,
-        etc,
-        batch or 0,
-        stop_on,
-        dry_run,
-        frozenset(overrule),
+        etc=etc,
+        batch=batch or 0,
+        stop_on=stop_on,
+        dry=dry_run,
+        overrule=frozenset(overrule),
         options=read(options, "--napalm"),
     )
     with progress("reading" if dry_run else "pushing") as bar:
         before = Fabric.load(old) if old else None
         report = push(
-            fabric, target or "", settings, read(option_words), names, unverified, bar, before
+            fabric,
+            target=target or "",
+            settings=settings,
+            options=read(option_words),
+            nodes=names,
+            unverified=unverified,
+            progress=bar,
+            old=before,
         )
     if as_json:
         print_json(report.as_dict())

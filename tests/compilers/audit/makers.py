@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from compilers.audit.cable_moves import Move
+from compilers.audit.cable_moves import CableMove
 from compilers.audit.socket_numbers import CableSet
 
 
-def apply(present: CableSet, moves: Iterable[Move]) -> CableSet:
+def apply(present: CableSet, moves: Iterable[CableMove]) -> CableSet:
     """The cables after the moves.
 
     Raises:

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from compilers.audit.cable_moves import Component, Move, components
-from compilers.audit.resolve import Wired, resolve
+from compilers.audit.cable_moves import CableMove, MoveComponent, components
+from compilers.audit.resolve import ObservedCables, resolve
 from compilers.audit.socket_numbers import CableSet, SocketNumbers
 from compilers.audit.wiring_audit import check, cost
-from compilers.readers.devices.neighbour_facts import End, Facts, Seen
+from compilers.readers.devices.neighbour_facts import NamedEnd, NeighbourFacts, NeighbourSighting
 from compilers.wiring.wiring import Wiring
 from tests.compilers.audit.makers import apply
 from tests.compilers.fabrics import polarfly_build
@@ -21,8 +21,8 @@ from tests.compilers.fabrics import polarfly_build
 FABRICS = (7, pytest.param(31, marks=pytest.mark.long))
 
 
-def wired(cables: CableSet, nodes: int) -> Wired:
-    return Wired(cables, frozenset(range(nodes)), frozenset(), (), ())
+def wired(cables: CableSet, nodes: int) -> ObservedCables:
+    return ObservedCables(cables, frozenset(range(nodes)), frozenset(), (), ())
 
 
 def swapped(cables: CableSet, rng: random.Random, k: int) -> CableSet:
@@ -30,7 +30,7 @@ def swapped(cables: CableSet, rng: random.Random, k: int) -> CableSet:
     for _ in range(k):
         a, b = rng.sample(sorted({end for pair in cables for end in pair}), 2)
         cables = (
-            apply(cables, [Move("swap", a, b)])
+            apply(cables, [CableMove("swap", a, b)])
             if (min(a, b), max(a, b)) not in cables
             else (cables)
         )
@@ -60,7 +60,7 @@ def test_swaps_at_one_node_are_found_there(seed: int, k: int) -> None:
     ends = sorted({end for pair in planned for end in pair})
     for vertex in rng.sample(range(57), k):
         here = [end for end in ends if ports.vertex(end) == vertex]
-        present = apply(present, [Move("swap", *rng.sample(here, 2))])
+        present = apply(present, [CableMove("swap", *rng.sample(here, 2))])
     moves = check(wiring, wired(present, 57)).moves
     assert len(moves) <= k
     assert apply(present, moves) == planned
@@ -68,14 +68,18 @@ def test_swaps_at_one_node_are_found_there(seed: int, k: int) -> None:
         assert ports.vertex(moves[0].a) == ports.vertex(moves[0].b)
 
 
-def every_move(present: CableSet, ports: range) -> list[Move]:
+def every_move(present: CableSet, ports: range) -> list[CableMove]:
     plugged = {end for pair in present for end in pair}
     empty = [p for p in ports if p not in plugged]
     return [
-        *(Move("swap", a, b) for a, b in combinations(sorted(plugged), 2) if (a, b) not in present),
-        *(Move("move", a, b) for a in plugged for b in empty),
-        *(Move("add", a, b) for a, b in combinations(empty, 2)),
-        *(Move("remove", a, b) for a, b in present),
+        *(
+            CableMove("swap", a, b)
+            for a, b in combinations(sorted(plugged), 2)
+            if (a, b) not in present
+        ),
+        *(CableMove("move", a, b) for a in plugged for b in empty),
+        *(CableMove("add", a, b) for a, b in combinations(empty, 2)),
+        *(CableMove("remove", a, b) for a, b in present),
     ]
 
 
@@ -126,25 +130,25 @@ def test_anything_is_repaired(seed: int) -> None:
     assert len(found.moves) <= 8
 
 
-def a_move(kind: str, present: CableSet, ports: list[int], rng: random.Random) -> Move | None:
+def a_move(kind: str, present: CableSet, ports: list[int], rng: random.Random) -> CableMove | None:
     plugged = sorted({end for pair in present for end in pair})
     empty = [p for p in ports if p not in plugged]
     if kind == "swap":
         a, b = rng.sample(plugged, 2)
-        return None if (min(a, b), max(a, b)) in present else Move("swap", a, b)
+        return None if (min(a, b), max(a, b)) in present else CableMove("swap", a, b)
     if kind == "move":
-        return Move("move", rng.choice(plugged), rng.choice(empty))
+        return CableMove("move", rng.choice(plugged), rng.choice(empty))
     if kind == "add":
-        return Move("add", *rng.sample(empty, 2))
-    return Move("remove", *rng.choice(sorted(present)))
+        return CableMove("add", *rng.sample(empty, 2))
+    return CableMove("remove", *rng.choice(sorted(present)))
 
 
-def facts_of(wiring: Wiring, cables: CableSet, names: list[str]) -> Facts:
+def facts_of(wiring: Wiring, cables: CableSet, names: list[str]) -> NeighbourFacts:
     """What LLDP on every node would say."""
     ports = SocketNumbers(wiring)
-    ends = {p: End((names[ports.vertex(p)],), (ports.name(p),)) for c in cables for p in c}
-    seen = [Seen(ends[a], ends[b]) for pair in cables for a, b in (pair, pair[::-1])]
-    return Facts(tuple(seen), frozenset((name,) for name in names))
+    ends = {p: NamedEnd((names[ports.vertex(p)],), (ports.name(p),)) for c in cables for p in c}
+    seen = [NeighbourSighting(ends[a], ends[b]) for pair in cables for a, b in (pair, pair[::-1])]
+    return NeighbourFacts(tuple(seen), frozenset((name,) for name in names))
 
 
 @pytest.mark.parametrize("q", FABRICS)
@@ -174,17 +178,20 @@ def test_noise_is_set_aside() -> None:
     names = [f"{name}.dc1.example.net".upper() for name in wiring.names]
     facts = facts_of(wiring, planned, names)
 
-    def end(port: int) -> End:
-        return End((names[ports.vertex(port)],), (ports.name(port),))
+    def end(port: int) -> NamedEnd:
+        return NamedEnd((names[ports.vertex(port)],), (ports.name(port),))
 
     a, b = sorted(port for pair in planned for port in pair)[:2]  # a likely pair by number alone
-    noise = [Seen(end(a), End(("a-phone",), ("1",))), Seen(end(a), end(b))]
-    found = check(wiring, resolve(Facts((*noise, *facts.seen), facts.reporters), wiring))
+    noise = [
+        NeighbourSighting(end(a), NamedEnd(("a-phone",), ("1",))),
+        NeighbourSighting(end(a), end(b)),
+    ]
+    found = check(wiring, resolve(NeighbourFacts((*noise, *facts.seen), facts.reporters), wiring))
     assert found.good
     assert found.wired.strangers == ((a, "a-phone"),)
     assert found.wired.contested == {(a, b)}
     once = [seen for seen in facts.seen if seen.near not in (end(a), end(b))]
-    found = check(wiring, resolve(Facts((*noise, *once), facts.reporters), wiring))
+    found = check(wiring, resolve(NeighbourFacts((*noise, *once), facts.reporters), wiring))
     assert found.good
 
 
@@ -200,7 +207,7 @@ def test_some_plugs_of_two_nodes_are_not_the_nodes() -> None:
         and (wiring.far[[u, v]] >= 0).all()
     )
     plugs = [[s * ports.width + int(wiring.port[s, k]) for s in (u, v)] for k in range(3)]
-    present = apply(planned, [Move("swap", one, two) for one, two in plugs])
+    present = apply(planned, [CableMove("swap", one, two) for one, two in plugs])
     found = check(wiring, wired(present, 21))
     assert not found.swapped
     assert len(found.moves) == 3
@@ -223,12 +230,12 @@ def test_between_two_switches_that_are_not_read_nothing_is_missing() -> None:
     wiring = polarfly_build(7).wiring
     ports, planned = SocketNumbers(wiring), SocketNumbers(wiring).planned()
     there = frozenset(p for p in planned if 3 in map(ports.vertex, p))
-    found = check(wiring, Wired(there, frozenset({3}), frozenset(), (), ()))
+    found = check(wiring, ObservedCables(there, frozenset({3}), frozenset(), (), ()))
     assert found.good
     assert found.unseen == planned - there
     one = min(there)
-    found = check(wiring, Wired(there - {one}, frozenset({3}), frozenset(), (), ()))
-    assert (found.missing, found.moves) == ({one}, (Move("add", *one),))
+    found = check(wiring, ObservedCables(there - {one}, frozenset({3}), frozenset(), (), ()))
+    assert (found.missing, found.moves) == ({one}, (CableMove("add", *one),))
 
 
 def test_a_switch_that_is_read_and_sees_nothing_lacks_all_its_cables() -> None:
@@ -253,7 +260,7 @@ def test_everything_shuffled_is_repaired_in_no_time() -> None:
 
 @pytest.mark.parametrize("nodes", [1, 2, 3, 8])
 def test_a_cycle_is_split_until_each_part_is_one_cable(nodes: int) -> None:
-    part = Component(tuple(range(12)), begins_planned=True, is_cycle=True)
+    part = MoveComponent(tuple(range(12)), begins_planned=True, is_cycle=True)
     moves = [*islice(part.moves(lambda port: port % nodes), part.cost + 1)]
     present = frozenset((min(p), max(p)) for p in pairwise((*part.sockets[1:], 0)) if p[0] % 2)
     assert apply(present, moves) == frozenset(
@@ -283,5 +290,5 @@ def test_a_move_is_a_sentence_that_names_a_node_once(kind: str, at_one: str, at_
     ports = SocketNumbers(polarfly_build(2).wiring)
     place = {(ports.node(e), ports.name(e)): e for pair in ports.planned() for e in pair}
     first, second, other = (place[end] for end in (("0", "eth1"), ("0", "eth2"), ("1", "eth1")))
-    assert Move(kind, first, second).sentence(ports) == at_one
-    assert Move(kind, first, other).sentence(ports) == at_two
+    assert CableMove(kind, first, second).sentence(ports) == at_one
+    assert CableMove(kind, first, other).sentence(ports) == at_two

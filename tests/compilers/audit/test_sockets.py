@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 
 from compilers.audit.merged_planes import merge_planes
-from compilers.audit.resolve import Wired
+from compilers.audit.resolve import ObservedCables
 from compilers.audit.socket_numbers import SocketNumbers
 from compilers.audit.wiring_audit import swapped_cycles
 from tests.compilers.routed import routed
@@ -32,7 +32,7 @@ def test_a_node_stays_where_another_place_saves_no_moves() -> None:
     half = frozenset({(21, 61), (31, 62), (63, 71), (64, 81)})
     more = frozenset({(21, 61), (31, 62), (41, 63), (64, 81)})
     for present in (half, more):
-        wired = Wired(present, frozenset(), frozenset(), (), ())
+        wired = ObservedCables(present, frozenset(), frozenset(), (), ())
         assert swapped_cycles(planned, wired, 10, [0] * 10) == ()
 
 

@@ -16,7 +16,7 @@ from compilers.cabling.cable_formats import as_csv, as_labels, as_markdown, labe
 from compilers.cabling.cable_plan import cables_of, hardware_of
 from compilers.cabling.host_cables import as_host_csv
 from compilers.cabling.netbox_cables import as_netbox
-from compilers.cabling.schedule_columns import CABLE_COLUMNS, Rows
+from compilers.cabling.schedule_columns import CABLE_COLUMNS, ScheduleRows
 from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.folders.build_folder import load, save
@@ -39,7 +39,7 @@ def schedule(name):
 
 def rows(name):
     build, cables = schedule(name)
-    return Rows.of(build.wiring, cables)
+    return ScheduleRows.of(build.wiring, cables)
 
 
 @pytest.mark.parametrize(("name", "q"), [(Q7, 7), (Q31, 31)])
@@ -157,7 +157,7 @@ def test_hardware_survives_the_build_folder(tmp_path):
     assert again.identity == saved.identity
     cables = cables_of(again.wiring, hardware_of(again))
     _, before = schedule(Q7)
-    text = "".join(as_csv(Rows.of(again.wiring, cables)))
+    text = "".join(as_csv(ScheduleRows.of(again.wiring, cables)))
     assert text == "".join(as_csv(rows(Q7)))
     assert again.hardware.serial == built(Q7).hardware.serial
     assert len(before) == len(cables)
@@ -209,7 +209,7 @@ def test_cables_to_hosts_that_stand_somewhere(tmp_path):
     (tmp_path / "i.yaml").write_text(text)
     build = save(compile_fabric(load_fabric(tmp_path / "fabric.yaml")), tmp_path / "build")
     cables = cables_of(build.wiring, hardware_of(build))
-    rows = Rows.of(build.wiring, cables)
+    rows = ScheduleRows.of(build.wiring, cables)
     found = list(csv.DictReader(io.StringIO("".join(as_host_csv([(build, rows)])))))
     mine = [row for row in found if row["node"] == "n0"]
     words = ("host_rack", "host_unit", "type", "length_m", "run_m")

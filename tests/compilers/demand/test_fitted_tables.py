@@ -9,13 +9,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from compilers.demand.fitted_tables import with_demand
+from compilers.demand.fitted_tables import fit_to_demand
 from compilers.demand.fluid import Fluid
 from compilers.demand.traffic_matrix import Traffic
 from compilers.demand.weight_fit import fit
 from compilers.evaluation.traffic import PATTERNS
 from compilers.expansion.grow import grow
-from compilers.proof.soundness.table_soundness import weights
+from compilers.proof.soundness.table_soundness import check_weights
 from inventory.problems import InputError
 from inventory.yamlfile import TextFile
 from polarfab.fabric import Fabric
@@ -49,8 +49,8 @@ def test_weights_carry_the_demand(demand: Path) -> None:
     traffic = PATTERNS["perm2hop"](build.topology, 3, 0)
     even, fluid = Fluid.of(equal), Fluid.of(build)
     best = fit(even.paths(traffic))
-    assert fluid.loads_by_weights(traffic).max() <= 1.03 * best.bound
-    assert even.loads_by_weights(traffic).max() > 1.2 * best.bound
+    assert fluid.loads_by_weights(traffic).max() <= 1.03 * best.load_bound
+    assert even.loads_by_weights(traffic).max() > 1.2 * best.load_bound
     # A class that the demand does not use keeps equal shares.
     used = np.zeros(build.tables.classes.port.shape, np.bool_)
     used[np.divmod(even.paths(traffic).class_number, used.shape[1] + 2)] = True
@@ -63,14 +63,14 @@ def test_weights_carry_the_demand(demand: Path) -> None:
 
 def test_the_proof_wants_a_weight_in_every_class(demand: Path) -> None:
     build = fabric({"balance": "compact-valiant", "demand": str(demand)}).build
-    assert not [*weights(build)]
+    assert not [*check_weights(build)]
     classes = build.tables.classes
     for cell, value in (((3, 2), 0), ((3, 2, -1), 7)):
         weight, alternate = np.array(classes.weight), np.array(classes.alternate)
         weight[cell] = value
         alternate[3, 2, -1] = 0
         wrong = replace(classes, weight=weight, alternate=alternate)
-        assert [*weights(replace(build, tables=replace(build.tables, classes=wrong)))]
+        assert [*check_weights(replace(build, tables=replace(build.tables, classes=wrong)))]
 
 
 @pytest.mark.parametrize(
@@ -124,7 +124,7 @@ def test_a_spine_has_no_traffic() -> None:
     build = routed("oft", q=2, spread=True)
     (spine, *_), (leaf, *_) = (np.flatnonzero(build.topology.endpoints == end) for end in (0, 1))
     with pytest.raises(InputError, match=f"given {build.wiring.names[spine]}, which has none"):
-        with_demand(build, TextFile("d.csv", f"{leaf},{spine},5\n", ""), 1.0)
+        fit_to_demand(build, TextFile("d.csv", f"{leaf},{spine},5\n", ""), 1.0)
 
 
 def test_shares_are_equal_again_in_a_larger_fabric(demand: Path) -> None:
@@ -134,4 +134,4 @@ def test_shares_are_equal_again_in_a_larger_fabric(demand: Path) -> None:
     assert larger.policy["minimal_share"] == "equal-cost"
     assert not larger.policy.keys() & {"demand", "largest_share"}
     assert set(larger.inputs) == {"fabric"}
-    assert not [*weights(larger)]
+    assert not [*check_weights(larger)]

@@ -8,7 +8,7 @@ from scipy.optimize import linprog
 from scipy.sparse import coo_matrix, hstack
 
 from compilers.demand.fluid import Fluid
-from compilers.demand.weight_fit import GAP, FlowPaths, fit, on_simplex
+from compilers.demand.weight_fit import GAP, FlowPaths, fit, nearest_on_simplex
 from compilers.demand.whole_weights import GOOD_ENOUGH, TOTALS, round_shares
 from compilers.evaluation.traffic import PATTERNS
 from tests.compilers.routed import routed
@@ -29,13 +29,13 @@ def optimum(paths: FlowPaths, largest: float) -> float:
         np.count_nonzero(paths.has_next_hop, axis=1),
     )
     choice = np.repeat(np.arange(len(count)), count)
-    load = coo_matrix((paths.amount, (paths.arc, paths.next_hop)), (paths.arcs, shares))
+    load = coo_matrix((paths.amount, (paths.arc, paths.next_hop)), (paths.arc_count, shares))
     sums = coo_matrix((np.ones(shares), (choice, np.arange(shares))), (len(count), shares + 1))
     most = np.maximum(largest, 1 / count)[choice]
     solved = linprog(
         c=[0] * shares + [1],
-        A_ub=hstack([load, -np.ones((paths.arcs, 1))]),
-        b_ub=np.zeros(paths.arcs),
+        A_ub=hstack([load, -np.ones((paths.arc_count, 1))]),
+        b_ub=np.zeros(paths.arc_count),
         A_eq=sums,
         b_eq=np.ones(len(count)),
         bounds=[*((0, each) for each in most), (0, None)],
@@ -50,8 +50,8 @@ def test_shares_are_those_of_the_linear_program(
     build = routed(spread=True, **fabric)  # type: ignore[arg-type]
     paths = Fluid.of(build).paths(PATTERNS[pattern](build.topology, 4, 1))
     found, least = fit(paths, largest), optimum(paths, largest)
-    assert found.bound - 1e-9 <= least <= found.loads.max() + 1e-9
-    assert found.loads.max() <= (1 + GAP) * found.bound
+    assert found.load_bound - 1e-9 <= least <= found.loads.max() + 1e-9
+    assert found.loads.max() <= (1 + GAP) * found.load_bound
     np.testing.assert_allclose(paths.loads(found.shares), found.loads)
     assert not found.shares[~paths.has_next_hop].any()
     np.testing.assert_allclose(found.shares.sum(axis=1), 1)
@@ -89,13 +89,13 @@ def test_bounced_paths_with_whole_weights_carry_permutations(
         found = fit(paths)
         load = round_shares(paths, found).loads.max()
         assert 1 / (hosts * load) >= share
-        assert load <= 1.05 * found.bound
+        assert load <= 1.05 * found.load_bound
 
 
 def test_nearest_point_of_a_simplex() -> None:
     """Nothing nearer is found by going towards any corner."""
     wanted = np.random.default_rng(3).normal(size=50)
-    near = on_simplex(wanted)
+    near = nearest_on_simplex(wanted)
     assert near.min() >= 0
     assert near.sum() == pytest.approx(1)
     towards = np.eye(50) - near

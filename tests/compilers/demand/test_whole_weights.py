@@ -9,13 +9,13 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from compilers.demand.weight_fit import AllowedShares, Fit, FlowPaths
+from compilers.demand.weight_fit import AllowedShares, FlowPaths, ShareFit
 from compilers.demand.whole_weights import GOOD_ENOUGH, TOTALS, as_integer_weights, round_shares
 
 LARGEST = (1.0, 0.5, 1 / 3, 0.2, 0.11)
 
 
-def game(seed: int, groups: int, most: int, largest: float) -> tuple[FlowPaths, Fit]:
+def game(seed: int, groups: int, most: int, largest: float) -> tuple[FlowPaths, ShareFit]:
     """Groups of up to so many next hops over a few arcs, and shares that are allowed."""
     draw = np.random.default_rng(seed)
     count = draw.integers(1, most + 1, groups)
@@ -28,11 +28,11 @@ def game(seed: int, groups: int, most: int, largest: float) -> tuple[FlowPaths, 
         amount=draw.exponential(size=len(next_hop)),
         has_next_hop=has_next_hop,
         class_number=np.arange(groups),
-        arcs=12,
+        arc_count=12,
     )
-    shares = AllowedShares.of(paths, largest).nearest(draw.normal(size=has_next_hop.shape))
+    shares = AllowedShares.of(paths, largest).nearest_shares(draw.normal(size=has_next_hop.shape))
     loads = paths.loads(shares)
-    return paths, Fit(shares, loads, np.full(12, 1 / 12), float(loads.max()))
+    return paths, ShareFit(shares, loads, np.full(12, 1 / 12), float(loads.max()))
 
 
 @settings(max_examples=40)
@@ -61,7 +61,7 @@ def test_weights_keep_to_the_largest_share_and_load_as_they_say(
     assert (shares.max(axis=1) <= np.max(most_parts, axis=0) + 1e-12).all()
     np.testing.assert_allclose(paths.loads(shares), whole.loads)
     # No link carries more than its shares did and the units of the next hops that cross it.
-    crossing = np.bincount(paths.arc, paths.amount, minlength=paths.arcs)
+    crossing = np.bincount(paths.arc, paths.amount, minlength=paths.arc_count)
     with_largest_total = found.loads.max() + crossing.max() / TOTALS[-1]
     assert whole.loads.max() <= max(with_largest_total, GOOD_ENOUGH * found.loads.max()) + 1e-9
 

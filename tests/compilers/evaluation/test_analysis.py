@@ -7,7 +7,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from compilers.evaluation.analysis.analyses import ANALYSES, Options, analyse, applicable
+from compilers.evaluation.analysis.analyses import ANALYSES, AnalysisOptions, analyse, applicable
 from compilers.evaluation.analysis.bisection import bisection
 from compilers.evaluation.analysis.distances import distribution
 from compilers.evaluation.analysis.growth import growth
@@ -246,7 +246,7 @@ def test_growth_of_odd_and_even_q():
 
 def test_every_analysis_by_name():
     topology = polarfly(3)
-    options = Options(runs=3, racks=1)
+    options = AnalysisOptions(runs=3, racks=1)
     assert applicable(topology) == list(ANALYSES)
     for name in ANALYSES:
         shares = [0.0]
@@ -262,6 +262,6 @@ def test_what_does_not_apply():
     topology = FAMILIES["pn"].build({"q": 2})
     assert "expansion" not in applicable(topology)
     with pytest.raises(InputError, match="a PolarFly to grow"):
-        analyse(topology, "expansion", Options())
+        analyse(topology, "expansion", AnalysisOptions())
     with pytest.raises(InputError, match="did you mean distances"):
-        analyse(topology, "distance", Options())
+        analyse(topology, "distance", AnalysisOptions())

@@ -23,8 +23,8 @@ from compilers.forwarding.program import program_of
 from compilers.forwarding.single_packets import DELIVERED, Path, SinglePackets
 from compilers.forwarding.walks import Walks
 from compilers.pipeline import compile_fabric
-from compilers.routing.intact_build import Intact
-from compilers.routing.link_repair import repaired
+from compilers.routing.intact_build import IntactBuild
+from compilers.routing.link_repair import repair_tables
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
@@ -68,7 +68,7 @@ def by_hand(build: Build, *elements: int) -> float:
     left = [v for v in range(13) if v + links not in elements]
     load: Loads = defaultdict(lambda: np.zeros((13, 13)))
     for d in left:
-        packets = SinglePackets.under(build, d, elements)
+        packets = SinglePackets.with_failures(build, d, elements)
         for s in left:
             for path, part in parts_of(packets, s) if s != d else ():
                 if path.outcome != DELIVERED or path.switches[-1] != d:
@@ -82,7 +82,7 @@ def by_hand(build: Build, *elements: int) -> float:
 def parts_of(packets: SinglePackets, source: int) -> list[tuple[Path, float]]:
     """Each path of a switch's packets, and the part that takes it."""
     if packets.build.forwarding.intermediates:
-        paths = [path for _, path in packets.over_intermediates(source)]
+        paths = [path for _, path in packets.intermediate_paths(source)]
         return [(path, 1 / len(paths)) for path in paths]
     weights, paths = packets.weights_of(source), [*packets.paths(source)]
     parts = [weights.get(path.first_link, 0) or (len(paths) == 1) for path in paths]
@@ -111,7 +111,7 @@ def test_a_controllers_tables_are_looked_at_in_the_fabric_that_is_left(
         link = int(np.flatnonzero(build.wiring.far[a] == b)[0])
         damage = missing(build.wiring, [], [(a, link)])
         topology, wiring = remaining_fabric(build.topology, build.wiring, damage)
-        tables = repaired(Intact.of(build), damage.links).tables
+        tables = repair_tables(IntactBuild.of(build), damage.links).tables
         after = replace(build, topology=topology, wiring=wiring, tables=tables)
         assert found[f"{a}-{b}"].repaired == pytest.approx(guarantee(after).share)
 
@@ -149,7 +149,9 @@ def test_a_controller_gives_up_an_intermediate_that_is_gone() -> None:
     build = compiled("valiant", "none")
     gone = 4
     dead = (build.wiring.far == gone) | (np.arange(13) == gone)[:, None]
-    after = replace(build, tables=repaired(Intact.of(build), dead & (build.wiring.far >= 0)).tables)
+    after = replace(
+        build, tables=repair_tables(IntactBuild.of(build), dead & (build.wiring.far >= 0)).tables
+    )
     load: Loads = defaultdict(lambda: np.zeros((13, 13)))
     left = [v for v in range(13) if v != gone]
     for s, r, d in product(left, range(13), left):
@@ -246,7 +248,7 @@ def test_a_fabric_in_which_a_look_takes_long_is_refused(
 def test_each_case_is_what_all_paths_give(policy: str) -> None:
     """Marked packets are spread over the links that are up, and none over a link that is down."""
     build = compiled(**dict(word.split(": ") for word in policy.split(", ")))
-    intact, links = Intact.of(build), len(build.wiring.link_ends())
+    intact, links = IntactBuild.of(build), len(build.wiring.link_ends())
     ends, names = build.wiring.link_ends(), build.wiring.names
     elements = {"-".join(names[v] for v in link): n for n, link in enumerate(ends.tolist())}
     elements |= {name: links + v for v, name in enumerate(names)}
@@ -261,7 +263,7 @@ def test_each_case_is_what_all_paths_give(policy: str) -> None:
         else:
             dead[one] |= build.wiring.far[one] == other
             dead[other] |= build.wiring.far[other] == one
-        after = replace(build, tables=repaired(intact, dead & (build.wiring.far >= 0)).tables)
+        after = replace(build, tables=repair_tables(intact, dead & (build.wiring.far >= 0)).tables)
         assert case.share == pytest.approx(dense(build, number))
         assert case.repaired == pytest.approx(dense(after, number))
 
@@ -285,11 +287,11 @@ def dense(build: Build, element: int) -> float:
     hops = TabulatedHops.of(Walks.of(build), program, np.array([element]))
     source, destination = (x.ravel() for x in np.meshgrid(ends, ends, indexing="ij"))
     paths = hops.paths(source, destination)
-    assert (paths.length >= 0).all()
+    assert (paths.links_or_fault >= 0).all()
     load = np.zeros((program.far.size, len(source)))
     for arc in paths.arcs:
         some = np.flatnonzero(arc >= 0)
-        np.add.at(load, (arc[some], paths.pair[some]), paths.part[some])
+        np.add.at(load, (arc[some], paths.pair[some]), paths.share[some])
     square = load.reshape(-1, len(ends), len(ends))
     peaks = (one[linear_sum_assignment(one, maximize=True)].sum() for one in square)
     return min(1.0, 1 / (HOSTS * max(peaks)))

@@ -13,7 +13,7 @@ import pytest
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
-from compilers.evaluation.crossings import OverIntermediates, OverTables
+from compilers.evaluation.crossings import IntermediateCrossings, TableCrossings
 from compilers.evaluation.guarantee import guarantee
 from compilers.evaluation.host_rates import HostRates
 from compilers.evaluation.saturation import saturations
@@ -23,7 +23,7 @@ from compilers.evaluation.worst_traffic import (
     unit_assignment,
     worst_traffic,
 )
-from compilers.forwarding.link_crossings import LinkCrossings, Pairs, add_pair, merge_pairs
+from compilers.forwarding.link_crossings import CrossingPairs, LinkCrossings, add_pair, merge_pairs
 from compilers.forwarding.link_orbits import orbit_representatives
 from compilers.forwarding.returning_packets import bounds_by_symmetry, split_where_packets_return
 from compilers.pipeline import compile_fabric
@@ -97,9 +97,9 @@ def test_it_is_what_the_explained_paths_give(fabric: str, policy: str) -> None:
 def test_bounds_are_no_less_than_any_traffic_loads(fabric: str, policy: str) -> None:
     build = compiled(fabric, policy)
     crossings = (
-        OverIntermediates(build)
+        IntermediateCrossings(build)
         if build.forwarding.intermediates
-        else OverTables(LinkCrossings.of(build))
+        else TableCrossings(LinkCrossings.of(build))
     )
     ends = np.flatnonzero(build.topology.endpoints)
     arcs, rate = crossings.arcs, np.arange(len(ends)) % 3 + 1.0
@@ -149,7 +149,7 @@ def test_a_fabric_whose_repair_ports_break_its_symmetry_gets_the_same(
 
 
 def test_pairs_that_fill_their_room_are_merged() -> None:
-    pairs = Pairs.buffer(3, 2, 1)
+    pairs = CrossingPairs.buffer(3, 2, 1)
     entries = [(s, d, 1 / (1 + s + d + n)) for n in range(9) for s in range(3) for d in range(2)]
     for s, d, share in entries:
         add_pair(pairs, s, d, share)

@@ -56,7 +56,7 @@ def dense(build: Build, hosts: float) -> float:
     load = np.zeros((program.far.size, len(source)))
     for arc in paths.arcs:
         some = np.flatnonzero(arc >= 0)
-        np.add.at(load, (arc[some], paths.pair[some]), paths.part[some])
+        np.add.at(load, (arc[some], paths.pair[some]), paths.share[some])
     peak = 0.0
     for one in load.reshape(len(load), len(ends), len(ends)):
         np.fill_diagonal(one, 0)

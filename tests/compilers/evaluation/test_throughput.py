@@ -71,7 +71,9 @@ def test_uniform_load_is_that_of_the_projective_paper(q: int) -> None:
     """demi-PN: 2q pairs use an arc at a quadric, 2q - 1 any other (facts of the PN paper)."""
     build = routed(q=q)
     fluid = Fluid.of(build)
-    load = fluid.loads(PATTERNS["uniform"](build.topology, 1, 0), fluid.minimal()) * q * (q + 1)
+    load = (
+        fluid.loads(PATTERNS["uniform"](build.topology, 1, 0), fluid.minimal_shares()) * q * (q + 1)
+    )
     slots, end = fluid.forwarding.arcs_a_switch, fluid.forwarding.far_arc
     arcs = np.flatnonzero(end >= 0)
     quadric = build.topology.kind == 0
@@ -148,8 +150,8 @@ def test_fit_is_near_the_linear_program(q: int, pattern: str) -> None:
     )
     assert solved.success
     found = fit(fluid.paths(traffic))
-    assert found.bound - 1e-9 <= solved.fun <= found.loads.max() + 1e-9
-    assert found.loads.max() <= (1 + GAP) * found.bound
+    assert found.load_bound - 1e-9 <= solved.fun <= found.loads.max() + 1e-9
+    assert found.loads.max() <= (1 + GAP) * found.load_bound
 
 
 def test_a_pattern_without_flows_is_no_limit() -> None:

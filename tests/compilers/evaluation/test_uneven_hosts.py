@@ -21,7 +21,7 @@ from tests.compilers.evaluation.test_guarantee import compiled, explained, uneve
 from tests.compilers.evaluation.test_least_load import by_edges
 
 COUNTS = {0: 4, 5: 3, 6: 2, 7: 0}
-Pairs = dict[tuple[int, int], float]
+CrossingPairs = dict[tuple[int, int], float]
 
 
 def hosts_of(counts: dict[int, int]) -> NDArray[np.int64]:
@@ -29,7 +29,7 @@ def hosts_of(counts: dict[int, int]) -> NDArray[np.int64]:
     return np.repeat(np.arange(13), [counts.get(v, 1) for v in range(13)])
 
 
-def flows(traffic: Traffic, unit: float) -> Pairs:
+def flows(traffic: Traffic, unit: float) -> CrossingPairs:
     ends = zip(traffic.source.tolist(), traffic.destination.tolist(), strict=True)
     return dict(zip(ends, (traffic.amount * unit).tolist(), strict=True))
 
@@ -76,7 +76,7 @@ def test_the_cables_of_a_bond_carry_their_speeds_together() -> None:
 
 def test_each_host_sends_to_all_of_other_switches_alike() -> None:
     build, switch = uneven(COUNTS), hosts_of(COUNTS)
-    expected: Pairs = defaultdict(float)
+    expected: CrossingPairs = defaultdict(float)
     for one in switch.tolist():
         others = switch[switch != one].tolist()
         for other in others:

@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from compilers.cabling.cable_plan import cables_of, hardware_of
-from compilers.cabling.schedule_columns import Rows
+from compilers.cabling.schedule_columns import ScheduleRows
 from compilers.expansion import grow as growth
 from compilers.expansion.grow import grow
 from compilers.expansion.grown_wiring import moved_cables
@@ -125,7 +125,7 @@ def test_a_policy_grows_with_it(tmp_path: Path, protect: str) -> None:
 def labels(build: Build) -> dict[frozenset[str], str]:
     """The label of each cable, by its nodes."""
     cables = cables_of(build.wiring, hardware_of(build))
-    rows = Rows.of(build.wiring, cables)
+    rows = ScheduleRows.of(build.wiring, cables)
     return {frozenset((str(row[5]), str(row[10]))): str(row[1]) for row in rows}
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from compilers.cabling.bill import bill
 from compilers.cabling.cable_plan import cables_of, hardware_of
-from compilers.cabling.schedule_columns import CABLE_COLUMNS, Rows
+from compilers.cabling.schedule_columns import CABLE_COLUMNS, ScheduleRows
 from compilers.expansion.uninstalled_rest import uninstalled_rest
 from compilers.pipeline import compile_fabric
 from compilers.proof.walks.delivery import verify
@@ -33,7 +33,7 @@ def built(name: str, racks: int = 0) -> Build:
 
 def schedule(build: Build) -> dict[str, tuple[object, ...]]:
     """Number, both ends, type, length and bundle of every cable, by its label."""
-    rows = Rows.of(build.wiring, cables_of(build.wiring, hardware_of(build)))
+    rows = ScheduleRows.of(build.wiring, cables_of(build.wiring, hardware_of(build)))
     return {str(row[CABLE_COLUMNS.index("label")]): row for row in rows}
 
 

@@ -20,7 +20,7 @@ from compilers.tables.build import Build
 from compilers.tables.intermediate_form import local, no_route
 from inventory.problems import InputError
 from tests.compilers.build_digests import Case, cases
-from tests.compilers.proof.oracle import Element, Judgement, Losses, Oracle, judged, losses
+from tests.compilers.proof.oracle import Element, LinkJudgement, Losses, Oracle, judged, losses
 
 SINGLE = ("link", "node")
 TRANSIT = Case(
@@ -66,18 +66,18 @@ def failing(build: Build, kind: str) -> list[tuple[Element, ...]]:
     return [(element,) for element in (links if kind == "link" else nodes)]
 
 
-def by_walks(build: Build) -> tuple[Judgement, list[Losses]]:
+def by_walks(build: Build) -> tuple[LinkJudgement, list[Losses]]:
     counts = walk_minimal(build, None).hop_counts
     found = walk(build, SINGLE)
     alternates = found.alternates
     most = 0 if alternates.strays else alternates.max_hops
-    return Judgement(counts, alternates.paths, bool(alternates.strays), most), [
+    return LinkJudgement(counts, alternates.paths, bool(alternates.strays), most), [
         Losses(each.lost_pairs, each.looped, each.max_hops, each.stretch) for each in found.failures
     ]
 
 
 @cache
-def expected_of(name: str) -> tuple[Judgement, list[Losses]]:
+def expected_of(name: str) -> tuple[LinkJudgement, list[Losses]]:
     return by_oracle(known()[name].compiled())
 
 
@@ -88,14 +88,14 @@ def ring() -> tuple[Build, Losses]:
     return build, losses(Oracle(build), failing(build, "2"))
 
 
-def by_oracle(build: Build) -> tuple[Judgement, list[Losses]]:
+def by_oracle(build: Build) -> tuple[LinkJudgement, list[Losses]]:
     oracle = Oracle(build)
     found = judged(oracle)
     found = found._replace(max_hops=0) if found.strays else found
     return found, [losses(oracle, failing(build, kind)) for kind in SINGLE]
 
 
-def assert_same(build: Build, by_rule: tuple[Judgement, list[Losses]] | None = None) -> None:
+def assert_same(build: Build, by_rule: tuple[LinkJudgement, list[Losses]] | None = None) -> None:
     (found, failures), (expected, losing) = by_walks(build), by_rule or by_oracle(build)
     assert found == expected
     ends = int(build.topology.endpoints.sum())

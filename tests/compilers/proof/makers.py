@@ -171,7 +171,7 @@ def assert_minimal(build: Build, proof: LocalProof, note: str) -> None:
 def assert_found(
     found: ProofResults, alternates: HostPathFigures, walked: list[FailureReport], note: str
 ) -> None:
-    assert not found.wrong, note
+    assert not found.is_contradicted, note
     assert replace(found.alternates, max_hops=alternates.max_hops, exact=True) == alternates, note
     assert found.alternates.max_hops >= alternates.max_hops, note
     assert found.alternates.max_hops == alternates.max_hops or not found.alternates.exact, note

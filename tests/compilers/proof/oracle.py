@@ -255,7 +255,7 @@ class Oracle:
         return -1
 
 
-class Judgement(NamedTuple):
+class LinkJudgement(NamedTuple):
     """What all packets do: counts as in `compilers.proof.walks.delivery_report.Report`."""
 
     hop_counts: tuple[int, ...]
@@ -264,7 +264,7 @@ class Judgement(NamedTuple):
     max_hops: int
 
 
-def judged(oracle: Oracle) -> Judgement:
+def judged(oracle: Oracle) -> LinkJudgement:
     """All packets of hosts over every path, without failures."""
     oracle.fail()
     hops, alternates, strays, longest = dict[int, int](), 0, False, 0
@@ -278,7 +278,7 @@ def judged(oracle: Oracle) -> Judgement:
         strays |= worst != ARRIVED
         longest = max(longest, most)
     counts = tuple(hops.get(links, 0) for links in range(max(hops) + 1))
-    return Judgement(counts, alternates, strays, longest)
+    return LinkJudgement(counts, alternates, strays, longest)
 
 
 class Losses(NamedTuple):

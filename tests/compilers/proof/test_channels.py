@@ -10,7 +10,12 @@ from itertools import pairwise
 import networkx
 import pytest
 
-from compilers.proof.lossless.channels import channels, channels_along, rising_links, switch_ranks
+from compilers.proof.lossless.channels import (
+    channels_along,
+    find_channels,
+    rising_links,
+    switch_ranks,
+)
 from compilers.tables.build import Build
 from extensions.lossless.priorities import HOP, VALLEY, PriorityPlan
 from tests.compilers.proof.makers import one_alternate
@@ -107,19 +112,21 @@ def test_walk_is_what_every_path_says(name: str) -> None:
     made, failures = BUILDS[name]
     build = made()
     for scheme in ("hop", "valley", "single"):
-        found = channels(build, scheme, kinds(failures))
-        assert (found.count, found.free, found.dependencies) == by_hand(build, scheme, failures)
+        found = find_channels(build, scheme, kinds(failures))
+        assert (found.count, found.is_deadlock_free, found.dependencies) == by_hand(
+            build, scheme, failures
+        )
 
 
 @pytest.mark.parametrize("q", [3, 4])
 @pytest.mark.parametrize("spread", [False, True])
 def test_two_channels_are_enough_for_polarfly_and_one_is_not(q: int, spread: bool) -> None:
     build = routed(q=q, spread=spread)
-    assert channels(build, "hop").count == 2 + spread
-    valley = channels(build, "valley")
-    assert (valley.count, valley.free) == (2, True)
-    single = channels(build, "single")
-    assert not single.free
+    assert find_channels(build, "hop").count == 2 + spread
+    valley = find_channels(build, "valley")
+    assert (valley.count, valley.is_deadlock_free) == (2, True)
+    single = find_channels(build, "single")
+    assert not single.is_deadlock_free
     neighbours = [set(build.topology.graph.neighbours(v).tolist()) for v in range(q * q + q + 1)]
     assert single.cycle[0] == single.cycle[-1]
     assert len(single.cycle) > 3
@@ -137,18 +144,18 @@ def test_two_channels_are_enough_for_polarfly_and_one_is_not(q: int, spread: boo
 )
 def test_other_families(parameters: dict[str, int | str], hop: int, valley: int) -> None:
     build = routed(**parameters)
-    assert [channels(build, scheme).count for scheme in ("hop", "valley")] == [hop, valley]
-    assert channels(build, "valley").free
-    assert channels(build, "single").free == (valley == 1)
+    assert [find_channels(build, scheme).count for scheme in ("hop", "valley")] == [hop, valley]
+    assert find_channels(build, "valley").is_deadlock_free
+    assert find_channels(build, "single").is_deadlock_free == (valley == 1)
 
 
 @pytest.mark.parametrize("q", [3, 4])
 @pytest.mark.parametrize(("spread", "failures"), [(False, "link"), (True, "node")])
 def test_repair_needs_half_the_hops(q: int, spread: bool, failures: str) -> None:
     build = routed(q=q, spread=spread, protect=failures)
-    hops, valley = (channels(build, scheme, [failures]) for scheme in ("hop", "valley"))
+    hops, valley = (find_channels(build, scheme, [failures]) for scheme in ("hop", "valley"))
     assert hops.count == {"link": 5, "node": 3}[failures] + spread
-    assert valley.free
+    assert valley.is_deadlock_free
     assert valley.count <= 1 + hops.count // 2
 
 
@@ -164,8 +171,8 @@ def test_packets_that_loop_have_no_channels() -> None:
     routes = replace(build.tables.routes, egress=egress)
     broken = replace(build, tables=replace(build.tables, routes=routes))
     for scheme in ("hop", "valley", "single"):
-        assert not channels(broken, scheme).free
-    assert channels(broken, "hop").count == 0
+        assert not find_channels(broken, scheme).is_deadlock_free
+    assert find_channels(broken, "hop").count == 0
 
 
 @pytest.mark.parametrize("name", ["minimal", "alternates, a link"])
@@ -173,7 +180,7 @@ def test_channels_along_a_path_end_where_the_walk_does(name: str) -> None:
     made, failures = BUILDS[name]
     build = made()
     paths = [channels_along(build, path) for path in every_path(build, failures)]
-    assert max(map(max, paths)) + 1 == channels(build, "valley", kinds(failures)).count
+    assert max(map(max, paths)) + 1 == find_channels(build, "valley", kinds(failures)).count
     assert all(first == 0 for first, *_ in paths)
     assert channels_along(build, [5]) == []
     up, down = int(build.wiring.far[12, 0]), int(build.wiring.far[0, -2])
@@ -194,7 +201,7 @@ def test_packets_by_the_plan_of_priorities_cannot_wait_in_a_circle(
 ) -> None:
     """Each packet by the ports that the plan marks alone, in plain Python."""
     build = built({"family": "polarfly", "q": 3}, **routing)
-    used = tuple(range(channels(build, scheme).count))
+    used = tuple(range(find_channels(build, scheme).count))
     plan = PriorityPlan(build, scheme, used, rising_links(build))
     far, port = build.wiring.far.tolist(), build.wiring.port.tolist()
     marked = [plan.marked_ports(v) for v in range(len(far))]
@@ -223,4 +230,4 @@ def test_two_legs_need_the_channels_of_their_longest_path(
         triples = zip(path, path[1:], path[2:], strict=False)
         valleys = sum(rank[a] > rank[b] < rank[c] for a, b, c in triples)
         most = max(most, len(path) - 1 if scheme == HOP else 1 + valleys)
-    assert channels(build, scheme).count == most
+    assert find_channels(build, scheme).count == most

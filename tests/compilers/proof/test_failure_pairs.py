@@ -48,7 +48,7 @@ def test_three_failures_are_measured() -> None:
 def test_three_failures_agree_with_single_packets() -> None:
     build = protected("polarfly", q=3)
     walks, oracle = Walks.of(build), Oracle(build)
-    rows = FailureCases.of_elements(walks, "3", 30).rows
+    rows = FailureCases.of_elements(walks, "3", 30).tried_cases
     assert rows is not None
     lost = 0
     for case in rows.tolist():

@@ -143,7 +143,9 @@ def two_by_oracle(build: Build, sample: int = SAMPLE) -> tuple[int, int]:
     walks, oracle = Walks.of(build), Oracle(build)
     lost = looped = 0
     cases = FailureCases.of_elements(walks, "2", sample)
-    every = combinations(range(walks.elements), 2) if cases.rows is None else cases.rows
+    every = (
+        combinations(range(walks.elements), 2) if cases.tried_cases is None else cases.tried_cases
+    )
     for case in every:
         links = {
             frozenset(walks.link_ends[part].tolist()) for part in case if part < walks.cable_count

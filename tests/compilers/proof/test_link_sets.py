@@ -5,7 +5,7 @@ import pytest
 
 from compilers.pipeline import compile_fabric
 from compilers.proof.local.local_proof import local_proof
-from compilers.proof.soundness.build_soundness import broken_claims, unsound
+from compilers.proof.soundness.build_soundness import broken_claims, unsound_values
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.tables.packed_alternates import AlternateLinks, AlternatePorts, AlternateWeights
@@ -48,10 +48,10 @@ def judged(build: Build) -> list[object]:
     """All that is said of a build's classes."""
     proof = local_proof(build, ("link", "node"))
     found = [
-        unsound(build),
-        *(each.tolist() for each in (proof.choices, proof.longest, proof.open)),
+        unsound_values(build),
+        *(each.tolist() for each in (proof.choices, proof.longest, proof.unproved_destinations)),
     ]
-    if unsound(build).count:
+    if unsound_values(build).count:
         return found
     return [*found, broken_claims(build), broken_claims(build, constructed=True)]
 
@@ -59,7 +59,7 @@ def judged(build: Build) -> list[object]:
 @pytest.mark.parametrize("share", ["equal-cost", "0.5"])
 def test_packed_alternates_are_judged_as_ports(share: str) -> None:
     build = packed(fabric(share))
-    assert not unsound(build).count
+    assert not unsound_values(build).count
     assert not broken_claims(build).count
     assert judged(build) == judged(unpacked(build))
 

@@ -50,7 +50,7 @@ def test_it_agrees_with_the_walk(name: str, spread: bool) -> None:
     assert found.alternates.max_hops == walk(fabric(name, spread), ()).alternates.max_hops
     assert not any(report.lost_pairs for report in found.failures)
     if name not in ("oft", "damaged"):
-        assert not len(proof.open)
+        assert not len(proof.unproved_destinations)
 
 
 @pytest.mark.parametrize("spoil", SPOILS)
@@ -222,5 +222,5 @@ def test_it_is_the_same_in_machine_code(name: str, monkeypatch: pytest.MonkeyPat
         monkeypatch.setenv(machine_code.LOOPS_VARIABLE, choice)
         proof = local_proof(build, KINDS)
         parts = (proof.longest, proof.choices, proof.hop_counts, *proof.stretch.values())
-        found.append([part.tolist() for part in (proof.open, *parts)])
+        found.append([part.tolist() for part in (proof.unproved_destinations, *parts)])
     assert found[0] == found[1]

@@ -38,7 +38,7 @@ def test_single_packets_go_where_all_packets_go(words: dict[str, Any]) -> None:
         for arc in chance.choice(arcs, 30).tolist():
             switch, link = divmod(arc, hops.arcs_a_switch)
             dead = int(chance.integers(hops.program.cable_count + hops.switches))
-            packets = SinglePackets.under(build, int(destination), (dead,))
+            packets = SinglePackets.with_failures(build, int(destination), (dead,))
             (found,) = packets.paths(switch, link)
             path, at, first_row = [switch], np.array([arc]), np.zeros(1, np.int64)
             while len(path) <= MOST_HOPS:
@@ -69,7 +69,7 @@ def test_a_path_over_an_intermediate_is_its_legs() -> None:
     def leg(one: int, other: int) -> list[int]:
         return next(oracle.paths(one, other))[0]
 
-    found = dict(SinglePackets(build, destination).over_intermediates(source))
+    found = dict(SinglePackets(build, destination).intermediate_paths(source))
     assert [*found] == [*range(13)]
     for via, path in found.items():
         assert list(path.switches) == leg(source, via) + leg(via, destination)[1:]
@@ -81,7 +81,7 @@ def test_packets_of_hosts_without_their_link_take_protection() -> None:
     for number, ends in enumerate(build.wiring.link_ends().tolist()):
         oracle = Oracle(build, {frozenset(ends)}, set())
         for source, destination in (ends, ends[::-1]):
-            packets = SinglePackets.under(build, destination, (number,))
+            packets = SinglePackets.with_failures(build, destination, (number,))
             (found,) = packets.paths(source)
             ((path, _),) = oracle.paths(source, destination)
             assert (list(found.switches), found.outcome) == (path, DELIVERED)

@@ -60,12 +60,12 @@ def require_walks_agree(build: Build, found: LocalProof) -> None:
 def test_what_it_passes_walks_pass(fabric: tuple[int, str, int], count: int) -> None:
     build = by_class(*fabric)
     found = local_proof(build, KINDS)
-    assert not len(found.open)
+    assert not len(found.unproved_destinations)
     require_walks_agree(build, found)
     flagged = 0
     for mutant in spoilt(build, count, np.random.default_rng(fabric[2])):
         found = local_proof(mutant, KINDS)
-        flagged += bool(len(found.open))
+        flagged += bool(len(found.unproved_destinations))
         require_walks_agree(mutant, found)
     assert flagged or count == FEW
 
@@ -78,7 +78,9 @@ def test_what_it_flags_is_walked() -> None:
     protection[5, links] = 0
     tables = replace(build.tables, classes=replace(c, protection=protection))
     mutant = replace(build, tables=tables)
-    assert local_proof(mutant, KINDS).open.tolist() == [int(build.wiring.far[5, 0])]
+    assert local_proof(mutant, KINDS).unproved_destinations.tolist() == [
+        int(build.wiring.far[5, 0])
+    ]
     by, walked = (
         verify(mutant, ProofOptions(failures=KINDS, method=method)) for method in ("local", "walk")
     )

@@ -99,7 +99,7 @@ def test_routes_and_statements() -> None:
     assert list(engine.routes["inside"].rows("a", "b")) == [("1", "a", 2), ("2", "b", 3)]
     assert list(engine.routes["main"].rows("a", "a eth1")) == [("1", "a eth1", 5), ("2", "a", 6)]
     statements = ["policy p", "policy p / one", "policy p / one / two", "policy p / three"]
-    assert list(engine.statements) == statements
+    assert list(engine.statement_lines) == statements
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_what_stands_behind_the_end_of_a_section_is_of_the_one_around_it() -> No
     told, engine = read("router a\n b\n  c\n exit\n  c\nexit\n", CLOSED)
     assert not told
     statements = ["router a", "router a / b", "router a / b / c", "router a / c"]
-    assert list(engine.statements) == statements
+    assert list(engine.statement_lines) == statements
 
 
 JSON = """{

@@ -15,10 +15,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from compilers.pipeline import compile_fabric
-from compilers.proof.explanation import Failing, explain
+from compilers.proof.explanation import FailingPath, explain
 from compilers.proof.name_lookup import find_failure
 from compilers.routing.choose import choices, search_choices
-from compilers.routing.minimal_routes import minimal
+from compilers.routing.minimal_routes import minimal_tables
 from compilers.routing.split_classes import split_direct
 from compilers.spec.fabric_file import load_fabric
 from compilers.spec.share_expression import share_value
@@ -35,7 +35,7 @@ PRIME_POWERS = [3, 4, 5, 7]
 def polarfly(q: int, **words: object) -> Build:
     build = routed(q=q)
     forwarding = with_alternates(protect="node", **words)  # type: ignore[arg-type]
-    tables = minimal(build.topology, build.wiring)
+    tables = minimal_tables(build.topology, build.wiring)
     tables = choices(tables, build.topology, build.wiring, forwarding)
     return replace(build, tables=tables, balance="compact-valiant", forwarding=forwarding)
 
@@ -91,7 +91,7 @@ def test_field_notes_at_q_7() -> None:
 def test_a_switch_that_is_down_is_named(source: int, destination: int, gone: int) -> None:
     build = polarfly(7)
     (failing,) = explain(build, source, destination, [find_failure(build, f"{gone}")]).failing
-    assert failing == Failing((source,), f"switch {gone} is down")
+    assert failing == FailingPath((source,), f"switch {gone} is down")
 
 
 QUADRIC_CASES = {
@@ -152,7 +152,7 @@ def test_explain_says_what_is_lost() -> None:
     build = routed(q=3)
     s, x, d = next(p for d in range(2, 13) if len(p := explain(build, 0, d).minimal) == 3)
     (hop,) = explain(build, s, d, [find_failure(build, f"{s}-{x}")]).failing
-    assert hop == Failing((s,), "lost: no port is left")
+    assert hop == FailingPath((s,), "lost: no port is left")
     (hop,) = explain(build, s, d, [find_failure(build, str(d))]).failing
     assert hop.fault == f"switch {d} is down"
     for word in ("0-0", "zero", "0-"):

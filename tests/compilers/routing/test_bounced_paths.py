@@ -11,14 +11,14 @@ import pytest
 from compilers.evaluation.saturation import throughput
 from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import explain
-from compilers.proof.lossless.channels import channels
+from compilers.proof.lossless.channels import find_channels
 from compilers.proof.proof_options import ProofOptions
 from compilers.proof.soundness.build_soundness import broken_claims
 from compilers.proof.walks.delivery import verify
 from compilers.routing.conic_bounces import conic_bounces
-from compilers.routing.intact_build import Intact
+from compilers.routing.intact_build import IntactBuild
 from compilers.routing.link_pairs import apex_links_of
-from compilers.routing.link_repair import repaired
+from compilers.routing.link_repair import repair_tables
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.topology.polarity import cross
@@ -64,8 +64,8 @@ def test_every_pair_arrives_by_every_path_under_every_failure(q: int, protect: s
     assert {f.kind: (f.max_hops, f.stretch) for f in report.failures} == {
         kind: most[kind] for kind in most if protect == "node" and (kind != "2" or q > 2)
     }
-    found = channels(build, "valley", ("link", "node") if protect == "node" else ())
-    assert found.free
+    found = find_channels(build, "valley", ("link", "node") if protect == "node" else ())
+    assert found.is_deadlock_free
     assert found.count == (4 if protect == "node" else 3)
 
 
@@ -81,8 +81,8 @@ def test_paths_to_a_neighbour_are_over_the_apex_or_bounce() -> None:
 
 
 @cache
-def repair_of(q: int, protect: str) -> Intact:
-    return Intact.of(bounced(q, protect))
+def repair_of(q: int, protect: str) -> IntactBuild:
+    return IntactBuild.of(bounced(q, protect))
 
 
 @pytest.mark.parametrize("protect", ["none", "link"])
@@ -92,7 +92,7 @@ def test_they_arrive_in_tables_repaired_after_failures(protect: str) -> None:
     links = links_of(build)
     for gone in [[link] for link in some(links, 2)] + [some(links, 3)]:
         damage = missing(build.wiring, [], gone)
-        tables = repaired(intact, damage.links).tables
+        tables = repair_tables(intact, damage.links).tables
         topology, wiring = remaining_fabric(build.topology, build.wiring, damage)
         report = verify(replace(build, topology=topology, wiring=wiring, tables=tables))
         assert report.delivered == report.minimal == report.pairs
@@ -186,7 +186,7 @@ def test_those_of_other_families_are_searched_for(name: str, least: float) -> No
     lost = [[(f.kind, f.lost_pairs) for f in r.failures] for r in (walked, certified)]
     assert lost[0] == lost[1] == [("link", 0), ("node", 0)]
     assert max(f.max_hops for f in walked.failures) == 9
-    assert channels(build).count == 3
+    assert find_channels(build).count == 3
     found = throughput(build, "perm1hop", 2).adaptive
     assert found is not None
     assert found.share >= least

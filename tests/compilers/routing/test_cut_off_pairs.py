@@ -6,7 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 
-from compilers.routing.cut_off_pairs import cut_off_pairs
+from compilers.routing.cut_off_pairs import count_cut_off_pairs
 from tests.compilers.routed import routed
 
 
@@ -39,7 +39,7 @@ def test_pairs_without_a_path_are_those_of_a_search(fabric: dict[str, object]) -
             dead[s, k] = True
             dead[far[s, k], np.flatnonzero(far[far[s, k]] == s)[0]] = True
         drained = chance.random(len(far)) < parts[1]
-        count = cut_off_pairs(far, endpoints, dead, drained)
+        count = count_cut_off_pairs(far, endpoints, dead, drained)
         assert count == by_search(far, endpoints, dead, drained)
         counts.add(count)
     assert len(counts) > 5

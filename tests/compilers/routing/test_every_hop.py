@@ -17,7 +17,7 @@ from compilers.evaluation.saturation import throughput
 from compilers.evaluation.traffic import PATTERNS
 from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import explain
-from compilers.proof.lossless.channels import channels
+from compilers.proof.lossless.channels import find_channels
 from compilers.proof.name_lookup import find_failure
 from compilers.proof.proof_options import ProofOptions
 from compilers.proof.walks.delivery import verify
@@ -79,10 +79,10 @@ def test_nothing_is_lost_under_any_single_failure(topology: Topology) -> None:
 @pytest.mark.parametrize("topology", FABRICS[:4], ids=name)
 def test_minimal_hops_need_a_channel_a_link(topology: Topology) -> None:
     build = compiled(topology)
-    found = channels(build, "hop")
-    assert found.free
+    found = find_channels(build, "hop")
+    assert found.is_deadlock_free
     assert found.count == verify(build).max_hops
-    assert channels(build).free
+    assert find_channels(build).is_deadlock_free
 
 
 def lost_by_hand(build: Build, dead: tuple[int, int]) -> set[tuple[int, int]]:

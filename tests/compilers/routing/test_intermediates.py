@@ -153,7 +153,7 @@ def test_what_is_proved_of_legs_holds_of_paths(q: int, protect: str) -> None:
     )
     assert {case.kind: case.lost_pairs for case in report.failures} == dict.fromkeys(kinds, 0)
     assert report.channels is not None
-    assert (report.channels.count, report.channels.free) == (3, True)
+    assert (report.channels.count, report.channels.is_deadlock_free) == (3, True)
 
 
 @pytest.mark.parametrize("build", [over(q=3, protect="node"), over(**IQ, protect="node")],
@@ -169,8 +169,8 @@ def test_every_path_arrives_with_any_link_or_switch_down(build: Build) -> None:
         dead = find_failure(build, "-".join(map(str, cut)))
         left = [v for v in range(order) if len(cut) == 2 or v not in cut]
         for s, d in random.choice(left, (8, 2)).tolist():
-            packets = SinglePackets.under(build, d, (dead,))
-            for _, (path, outcome, _, _) in packets.over_intermediates(s) if s != d else ():
+            packets = SinglePackets.with_failures(build, d, (dead,))
+            for _, (path, outcome, _, _) in packets.intermediate_paths(s) if s != d else ():
                 assert (path[0], path[-1], outcome) == (s, d, DELIVERED)
                 assert cut not in [set(link) for link in pairwise(path)]
                 assert len(cut) == 2 or not cut & set(path)

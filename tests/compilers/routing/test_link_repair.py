@@ -10,9 +10,9 @@ import pytest
 
 from compilers.forwarding.walks import minimal_hops
 from compilers.proof.walks.delivery import verify
-from compilers.routing.intact_build import Intact
-from compilers.routing.link_repair import Repaired, repaired
-from compilers.routing.minimal_routes import minimal
+from compilers.routing.intact_build import IntactBuild
+from compilers.routing.link_repair import RepairedTables, repair_tables
+from compilers.routing.minimal_routes import minimal_tables
 from compilers.tables import computed_array
 from compilers.tables.build import Build
 from compilers.tables.computed_array import ComputedArray
@@ -38,7 +38,7 @@ each_fabric = pytest.mark.parametrize("fabric", FABRICS, ids=lambda f: f"{f['fam
 few_or_all = pytest.mark.parametrize("most", [5, pytest.param(10**6, marks=pytest.mark.long)])
 
 
-def with_tables(build: Build, repair: Repaired) -> np.ndarray:
+def with_tables(build: Build, repair: RepairedTables) -> np.ndarray:
     return ports(replace(build, tables=repair.tables))
 
 
@@ -76,7 +76,7 @@ def test_rows_keep_their_ports_or_take_the_first_that_leads_nearer(
 ) -> None:
     """A link, two links, a node: as the controller repairs them, and as they are compiled."""
     build = routed(**fabric)  # type: ignore[arg-type]
-    intact, links = Intact.of(build), links_of(build)
+    intact, links = IntactBuild.of(build), links_of(build)
     chosen = np.random.default_rng(1).choice(len(links), (min(most, 60), 2))
     pairs = [[links[i], links[j]] for i, j in chosen.tolist()]
     nodes = [v for v, _ in some([(v, 0) for v in range(build.tables.switches)], most)]
@@ -88,7 +88,7 @@ def test_rows_keep_their_ports_or_take_the_first_that_leads_nearer(
     for gone in cases:
         damage = missing(build.wiring, *gone)
         expected, joined = by_search(build, damage)
-        repair = repaired(intact, damage.links)
+        repair = repair_tables(intact, damage.links)
         after = with_tables(build, repair)
         assert (after[joined] == expected[joined]).all(), gone
         for node in gone[0]:
@@ -111,25 +111,25 @@ def test_computed_routes_are_repaired_as_stored_ones(
 ) -> None:
     stored = routed(**fabric)  # type: ignore[arg-type]
     monkeypatch.setattr(computed_array, "STORED_CELLS", 0)
-    routes = minimal(stored.topology, stored.wiring).routes
+    routes = minimal_tables(stored.topology, stored.wiring).routes
     assert isinstance(routes.egress, ComputedArray)
     computed = replace(stored, tables=replace(stored.tables, routes=routes))
     for link in some(links_of(stored), 3):
         dead = missing(stored.wiring, [], [link]).links
-        ours, theirs = (repaired(Intact.of(build), dead) for build in (computed, stored))
+        ours, theirs = (repair_tables(IntactBuild.of(build), dead) for build in (computed, stored))
         assert (with_tables(stored, ours) == with_tables(stored, theirs)).all()
-        assert np.array_equal(ours.rows, theirs.rows)
+        assert np.array_equal(ours.changed_rows, theirs.changed_rows)
 
 
 @pytest.mark.long
 def test_rows_of_a_thousand_switches_too() -> None:
     build = routed(q=31)
-    intact, links = Intact.of(build), links_of(build)
+    intact, links = IntactBuild.of(build), links_of(build)
     for gone in [[link] for link in some(links, 2)] + [some(links, 9)]:
         damage = missing(build.wiring, [], gone)
         expected, joined = by_search(build, damage)
         assert (
-            with_tables(build, repaired(intact, damage.links))[joined] == expected[joined]
+            with_tables(build, repair_tables(intact, damage.links))[joined] == expected[joined]
         ).all()
 
 
@@ -140,12 +140,12 @@ def test_packets_arrive_by_every_path_and_no_class_names_a_dead_port(
 ) -> None:
     """Alternates too, by the rule of the switch; minimal as the graph of what is left says."""
     build = routed(**fabric, spread=True, protect="link")  # type: ignore[arg-type]
-    intact = Intact.of(build)
+    intact = IntactBuild.of(build)
     for link in some(links_of(build), most):
         damage = missing(build.wiring, [], [link])
-        repair = repaired(intact, damage.links)
+        repair = repair_tables(intact, damage.links)
         topology, wiring = remaining_fabric(build.topology, build.wiring, damage)
-        if repair.cut_off:
+        if repair.cut_off_pairs:
             continue
         report = verify(replace(build, topology=topology, wiring=wiring, tables=repair.tables))
         # Classes that no row leads to keep their dead ports: this is no build that would pass.
@@ -154,7 +154,7 @@ def test_packets_arrive_by_every_path_and_no_class_names_a_dead_port(
         assert not dead_ports_in_use(build, damage, repair)
 
 
-def dead_ports_in_use(build: Build, damage: Damage, repair: Repaired) -> set[tuple[int, int]]:
+def dead_ports_in_use(build: Build, damage: Damage, repair: RepairedTables) -> set[tuple[int, int]]:
     """Switches and dead ports that a class names to which a row leads."""
     classes, egress = repair.tables.classes, repair.tables.routes.egress
     count = classes.port.shape[1]
@@ -169,11 +169,11 @@ def dead_ports_in_use(build: Build, damage: Damage, repair: Repaired) -> set[tup
 @each_fabric
 def test_alternates_of_a_row_that_changed_do_not_come_back(fabric: dict[str, object]) -> None:
     build = routed(**fabric, spread=True, protect="link")  # type: ignore[arg-type]
-    intact, everyone = Intact.of(build), np.arange(build.tables.switches)
+    intact, everyone = IntactBuild.of(build), np.arange(build.tables.switches)
     followed = 0
     for u, k in some(links_of(build), 6):
         damage = missing(build.wiring, [], [(u, k)])
-        repair = repaired(intact, damage.links)
+        repair = repair_tables(intact, damage.links)
         cables, port = build.wiring.far_by_port(), ports(replace(build, tables=repair.tables))
         egress = Fib.of(repair.tables, cables).egress(everyone)
         moved = np.argwhere((port != ports(build)) & (port > 0)).tolist()
@@ -190,26 +190,26 @@ def test_alternates_of_a_row_that_changed_do_not_come_back(fabric: dict[str, obj
 def test_a_link_of_a_thousand_switches_touches_few_rows_and_classes() -> None:
     """O(q): a PolarFly of 993 switches has 986,049 rows and 63,488 classes."""
     build = routed(q=31, spread=True, protect="link")
-    intact, classes = Intact.of(build), build.tables.classes
+    intact, classes = IntactBuild.of(build), build.tables.classes
     for link in some(links_of(build), 8):
-        repair = repaired(intact, missing(build.wiring, [], [link]).links)
+        repair = repair_tables(intact, missing(build.wiring, [], [link]).links)
         after = repair.tables
         rows = np.argwhere(after.routes.egress != build.tables.routes.egress)
-        assert (rows == repair.rows).all()
+        assert (rows == repair.changed_rows).all()
         assert 0 < len(rows) <= 4 * 31
         changed = np.zeros(classes.port.shape, np.bool_)
         for name in ("alternate", "weight", "protection", "bounce"):
             changed |= (getattr(after.classes, name) != getattr(classes, name)).any(axis=2)
-        assert set(map(tuple, np.argwhere(changed))) <= set(map(tuple, repair.classes))
-        assert len(repair.classes) <= 3 * 32
-        assert set(repair.classes[:, 0]) == {link[0], build.wiring.far[link]}
+        assert set(map(tuple, np.argwhere(changed))) <= set(map(tuple, repair.changed_classes))
+        assert len(repair.changed_classes) <= 3 * 32
+        assert set(repair.changed_classes[:, 0]) == {link[0], build.wiring.far[link]}
 
 
 def test_a_class_keeps_two_ports_of_repair_where_neighbours_are_left() -> None:
     """And the new one repairs: a second link that fails then loses nothing behind it."""
     build = routed(q=5, spread=True, protect="link")
     u, k = links_of(build)[30]
-    repair = repaired(Intact.of(build), missing(build.wiring, [], [(u, k)]).links)
+    repair = repair_tables(IntactBuild.of(build), missing(build.wiring, [], [(u, k)]).links)
     order = repair.tables.classes.protection[u]
     there = build.tables.classes.port[u] != build.wiring.port[u, k]
     behind = there & (np.arange(len(there)) < build.wiring.far.shape[1])
@@ -219,16 +219,16 @@ def test_a_class_keeps_two_ports_of_repair_where_neighbours_are_left() -> None:
 
 def test_cut_off_destinations_have_no_row_at_the_ends_and_no_failures_no_changes() -> None:
     build = routed(q=2)
-    intact = Intact.of(build)
+    intact = IntactBuild.of(build)
     quadric = int(np.flatnonzero(build.topology.graph.degrees == 2)[0])
     gone = missing(build.wiring, [], [(quadric, 0), (quadric, 1)])
-    repair = repaired(intact, gone.links)
+    repair = repair_tables(intact, gone.links)
     after = with_tables(build, repair)
     near = build.wiring.far[quadric][:2]
     assert (after[near, quadric] == 0).all()
     assert (after[quadric] == ports(build)[quadric]).all()
     assert quadric not in repair.switches
-    none = repaired(intact, np.zeros_like(gone.links))
+    none = repair_tables(intact, np.zeros_like(gone.links))
     assert none.tables is build.tables
     assert not len(none.switches)
 
@@ -240,8 +240,8 @@ def test_two_islands_count_what_is_out_of_reach() -> None:
     outward = [
         (s, k) for s in (a, b) for k in range(3) if far[s, k] >= 0 and far[s, k] not in (a, b)
     ]
-    repair = repaired(Intact.of(build), missing(build.wiring, [], outward).links)
-    assert repair.cut_off == 2 * 2 * (build.tables.switches - 2)
+    repair = repair_tables(IntactBuild.of(build), missing(build.wiring, [], outward).links)
+    assert repair.cut_off_pairs == 2 * 2 * (build.tables.switches - 2)
 
 
 @each_fabric
@@ -249,11 +249,11 @@ def test_a_drained_switch_passes_nothing_on_and_gets_what_is_its_own(
     fabric: dict[str, object],
 ) -> None:
     build = routed(**fabric, spread=True, protect="link")  # type: ignore[arg-type]
-    intact, order = Intact.of(build), build.tables.switches
+    intact, order = IntactBuild.of(build), build.tables.switches
     none = np.zeros(build.wiring.far.shape, np.bool_)
     for drained, _ in some([(v, 0) for v in range(order)], 4):
         aside = np.arange(order) == drained
-        repair = repaired(intact, none, aside)
+        repair = repair_tables(intact, none, aside)
         assert drained not in repair.switches
         near = build.wiring.far[drained]
         gone = {int(s): int(p) for s, p in zip(near, build.wiring.far_port[drained], strict=True)}
@@ -261,7 +261,7 @@ def test_a_drained_switch_passes_nothing_on_and_gets_what_is_its_own(
         ends = np.flatnonzero(build.topology.endpoints)
         after, hops = path.next_switch(ends), minimal_hops(path, ends)
         others = np.delete(np.arange(order), drained)
-        cut = repair.cut_off
+        cut = repair.cut_off_pairs
         assert (hops[others] < 0).sum() == cut
         through = (after[others] == drained) & (ends != drained)
         assert not through.any() or cut
@@ -274,12 +274,12 @@ def test_a_drained_switch_with_a_dead_link_is_reached_by_shortest_paths() -> Non
     build = routed(q=4)
     far, drained = build.wiring.far, 11
     near = far[drained, far[drained] >= 0].tolist()
-    intact, everyone = Intact.of(build), np.arange(len(far))
+    intact, everyone = IntactBuild.of(build), np.arange(len(far))
     others = [v for v in range(len(far)) if v not in (drained, *near)]
     # Each other switch loses a link too, so that none has as many as the drained one had.
     ends = [(drained, 0), *((v, int(np.argmax(far[v] >= 0))) for v in (*near[1:], *others))]
     damage = missing(build.wiring, [], ends)
-    repair = repaired(intact, damage.links, everyone == drained)
+    repair = repair_tables(intact, damage.links, everyone == drained)
     live = (far >= 0) & ~damage.links
     graph = nx.Graph([(s, int(far[s, k])) for s, k in np.argwhere(live).tolist()])
     hops = minimal_hops(Fib.of(repair.tables, build.wiring.far_by_port()), everyone)
@@ -291,14 +291,14 @@ def test_a_drained_switch_with_a_dead_link_is_reached_by_shortest_paths() -> Non
 def test_hosts_of_a_drained_switch_are_led_around_its_dead_link(fabric: dict[str, object]) -> None:
     """Its own rows stayed as they were, and sent their packets over the dead link."""
     build = routed(**fabric, protect="link")  # type: ignore[arg-type]
-    intact, order, far = Intact.of(build), build.tables.switches, build.wiring.far
+    intact, order, far = IntactBuild.of(build), build.tables.switches, build.wiring.far
     ends = np.flatnonzero(build.topology.endpoints)
     for switch, link in some(links_of(build), 4):
         damage = missing(build.wiring, [], [(switch, link)])
         neighbour = int(far[switch, np.flatnonzero(far[switch] >= 0)[-1]])
         for drained in ([switch], [switch, neighbour]):
             aside = np.isin(np.arange(order), drained)
-            repair = repaired(intact, damage.links, aside)
+            repair = repair_tables(intact, damage.links, aside)
             live = (far >= 0) & ~damage.links
             path = Fib.of(repair.tables, build.wiring.far_by_port())
             after = path.next_switch(ends)[switch]

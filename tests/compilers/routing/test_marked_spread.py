@@ -17,13 +17,13 @@ from compilers.expansion.grow import grow
 from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import explain
 from compilers.proof.failures.failure_walks import walk, walk_failures
-from compilers.proof.lossless.channels import channels
+from compilers.proof.lossless.channels import find_channels
 from compilers.proof.name_lookup import find_failure
 from compilers.proof.proof_options import ProofOptions
 from compilers.proof.soundness.build_soundness import broken_claims
 from compilers.proof.walks.delivery import verify
-from compilers.routing.intact_build import Intact
-from compilers.routing.link_repair import repaired
+from compilers.routing.intact_build import IntactBuild
+from compilers.routing.link_repair import repair_tables
 from compilers.routing.marked_spread import onward_links, onward_ports
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.fib import Fib
@@ -128,8 +128,8 @@ def test_every_pair_arrives_by_every_path_under_every_failure(q: int, protect: s
     assert {f.kind: (f.max_hops, f.stretch) for f in report.failures} == {
         kind: most[kind] for kind in most if protect == "node" and (kind != "2" or q > 3)
     }
-    found = channels(build, "valley", ("link", "node") if protect == "node" else ())
-    assert found.free
+    found = find_channels(build, "valley", ("link", "node") if protect == "node" else ())
+    assert found.is_deadlock_free
     assert found.count == (4 if protect == "node" else 3)
 
 
@@ -146,8 +146,8 @@ def test_every_pair_of_an_oft_arrives_under_every_failure(q: int, protect: str) 
     assert [(f.kind, f.lost_pairs, f.max_hops) for f in report.failures] == [
         (kind, 0, 8) for kind in kinds
     ]
-    found = channels(build, "valley", kinds)
-    assert found.free
+    found = find_channels(build, "valley", kinds)
+    assert found.is_deadlock_free
     assert found.count == (4 if kinds else 2)
 
 
@@ -170,12 +170,12 @@ def test_pairs_that_a_failure_takes_are_counted() -> None:
 def test_repaired_tables_lead_every_marked_packet_on(family: str, q: int) -> None:
     """The controller's tables after each dead link: every path of hosts and of marks arrives."""
     build = marked(q, "link", family=family)
-    intact = Intact.of(build)
+    intact = IntactBuild.of(build)
     links = links_of(build)
     for u, k in some(links, 8):
         damage = missing(build.wiring, [], [(u, k)])
         topology, wiring = remaining_fabric(build.topology, build.wiring, damage)
-        tables = repaired(intact, damage.links).tables
+        tables = repair_tables(intact, damage.links).tables
         after = replace(build, topology=topology, wiring=wiring, tables=tables)
         found = walk(after, ()).alternates
         assert found.strays == 0
@@ -186,13 +186,13 @@ def test_repaired_tables_lead_every_marked_packet_on(family: str, q: int) -> Non
 def test_no_repaired_table_sends_marked_packets_where_none_can_leave(q: int) -> None:
     """With two of its links, or three, a switch has none for what comes in by a third one."""
     build = marked(q, "link")
-    intact = Intact.of(build)
+    intact = IntactBuild.of(build)
     for u in (0, len(build.wiring.far) - 1):
         links = [(u, k) for k in np.flatnonzero(build.wiring.far[u] >= 0).tolist()]
         for failed in combinations(links, q - 1):
             damage = missing(build.wiring, [], list(failed))
             topology, wiring = remaining_fabric(build.topology, build.wiring, damage)
-            tables = repaired(intact, damage.links).tables
+            tables = repair_tables(intact, damage.links).tables
             after = replace(build, topology=topology, wiring=wiring, tables=tables)
             assert walk(after, ()).alternates.strays == 0
 

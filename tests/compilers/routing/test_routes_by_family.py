@@ -6,7 +6,7 @@ import networkx
 import numpy as np
 import pytest
 
-from compilers.routing.minimal_routes import minimal
+from compilers.routing.minimal_routes import minimal_tables
 from compilers.tables.intermediate_form import local, no_route
 from compilers.topology.families import FAMILIES
 from compilers.topology.polarity import cross
@@ -19,7 +19,7 @@ Q = [2, 3, 4, 5, 7, 8, 9]
 @pytest.mark.parametrize("q", Q)
 def test_next_hop_is_the_cross_product_or_the_neighbour(q: int) -> None:
     topology = FAMILIES["polarfly"].build({"q": q})
-    tables = minimal(topology, wire(topology, generated_inventory(topology, 1), 1))
+    tables = minimal_tables(topology, wire(topology, generated_inventory(topology, 1), 1))
     neighbours, egress = topology.graph.padded(), tables.routes.egress
     order = topology.graph.order
     assert (np.diag(egress) == local(egress)).all()
@@ -34,7 +34,7 @@ def test_next_hop_is_the_cross_product_or_the_neighbour(q: int) -> None:
 @pytest.mark.parametrize("q", [3, 4, 7])
 def test_rows_reach_in_as_many_links_as_networkx_finds(q: int) -> None:
     topology = FAMILIES["polarfly"].build({"q": q})
-    tables = minimal(topology, wire(topology, generated_inventory(topology, 1), 1))
+    tables = minimal_tables(topology, wire(topology, generated_inventory(topology, 1), 1))
     graph = networkx.Graph(topology.graph.edges().tolist())
     neighbours, egress = topology.graph.padded(), tables.routes.egress
     for s, reached in networkx.all_pairs_shortest_path_length(graph):

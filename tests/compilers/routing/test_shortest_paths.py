@@ -12,7 +12,7 @@ import pytest
 from compilers.evaluation.saturation import throughput
 from compilers.pipeline import compile_fabric
 from compilers.proof.explanation import explain
-from compilers.proof.lossless.channels import channels
+from compilers.proof.lossless.channels import find_channels
 from compilers.proof.proof_options import ProofOptions
 from compilers.proof.walks.delivery import verify
 from compilers.spec.fabric_file import load_fabric
@@ -64,7 +64,7 @@ def test_nothing_is_lost_under_any_single_failure(topology: dict[str, int | str]
     assert walked.passed
     assert certified.passed
     assert [f.lost_pairs for f in walked.failures] == [f.cut_off for f in walked.failures]
-    assert channels(build).free
+    assert find_channels(build).is_deadlock_free
 
 
 @pytest.mark.parametrize("q", [2, 3])

@@ -14,7 +14,7 @@ import pytest
 from compilers.proof.proof_options import ProofOptions
 from compilers.proof.walks.delivery import verify
 from compilers.routing.choose import choices
-from compilers.routing.minimal_routes import minimal
+from compilers.routing.minimal_routes import minimal_tables
 from compilers.spec.forwarding import PLAIN, Forwarding
 from compilers.tables import computed_array
 from compilers.tables.build import Build
@@ -53,7 +53,7 @@ CASES: list[tuple[dict[str, Any], Forwarding]] = [
 
 def built(words: dict[str, Any], forwarding: Forwarding) -> Build:
     whole = routed.__wrapped__(**words)
-    tables = minimal(whole.topology, whole.wiring)
+    tables = minimal_tables(whole.topology, whole.wiring)
     tables = choices(tables, whole.topology, whole.wiring, forwarding)
     balance = "compact-valiant" if forwarding.has_alternates else "minimal"
     return replace(whole, tables=tables, balance=balance, forwarding=forwarding)

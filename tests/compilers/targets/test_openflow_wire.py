@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from compilers.pipeline import compile_fabric
-from compilers.routing.minimal_routes import minimal
+from compilers.routing.minimal_routes import minimal_tables
 from compilers.routing.plane_choices import with_plane_alternates, with_plane_repairs
 from compilers.routing.split_classes import split_direct
 from compilers.spec.address_blocks import ipv4_block_length
@@ -53,7 +53,7 @@ def build(q=3, hosts=1, ipv4="10.0.0.0/8", ipv6=None, gateway=GATEWAY, first_mac
             gateway_mac=gateway,
             host_mac=default_host_macs(order, hosts) + np.uint64(first_mac),
         ),
-        tables=minimal(topology, wiring),
+        tables=minimal_tables(topology, wiring),
         identity="0123456789abcdef",
     )
 

@@ -64,12 +64,12 @@ def test_every_mixture_delivers_there_and_back(name: str, generation: int) -> No
         assert not lost, lost[:5]
         # An intermediate may lie behind the link that a packet came by.
         assert not moving.back or "valiant" in (pair[0].balance, pair[1].balance)
-        assert longest <= 2 * proof.bound
+        assert longest <= 2 * proof.hop_bound
         stay = np.flatnonzero(update.nodes.new_vertex >= 0).tolist()
         assert all(moving.switches[n] == moving.new[n] for n in stay)
         if pair is not there:
             continue  # one of the two ways is taken back
-        for round in range(update.last, -1, -1):
+        for round in range(update.last_round, -1, -1):
             for node in Random(round).sample(moving.nodes, len(moving.nodes)):  # noqa: S311
                 moving.retreat(node)
                 if node % 6 == 1:

@@ -13,11 +13,11 @@ import pytest
 from compilers.forwarding.walks import minimal_hops
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import no_route
-from compilers.update.loss import loss
-from compilers.update.move_cells import Cells
+from compilers.update.loss import pair_loss
+from compilers.update.move_cells import MoveCells
 from compilers.update.move_plan import Update, plan
 from compilers.update.order import levels
-from compilers.update.slots import counts
+from compilers.update.slots import change_counts
 from compilers.update.update_proof import prove
 from tests.compilers.routing.makers import paths_by_hand
 from tests.compilers.update.makers import replugged, walked
@@ -67,14 +67,14 @@ def ends(name: str) -> tuple[Build, Build]:
 def test_every_mixture_delivers_there_and_back(name: str, generation: int) -> None:
     update = plan(*ends(name))
     proof = prove(update)
-    assert not update.in_place
+    assert not update.is_in_place
     assert not proof.faults
     moving, lost, longest = walked(update, 1, generation)
     assert not lost
     assert not moving.back
-    assert 2 <= longest <= proof.bound + 2
+    assert 2 <= longest <= proof.hop_bound + 2
     assert moving.switches == moving.new
-    for round in range(update.last, -1, -1):
+    for round in range(update.last_round, -1, -1):
         for node in Random(round).sample(moving.nodes, 13):  # noqa: S311
             moving.retreat(node)
             if node % 6 == 1:
@@ -121,12 +121,12 @@ def test_packets_that_bounce_off_who_spread_them_arrive(
     assert moving.switches == moving.new
 
 
-def cells_of(update: Update) -> Cells:
+def cells_of(update: Update) -> MoveCells:
     (block,) = levels(update.new, update.difference.fibs, update.difference.compare_cells)
-    return Cells.of(update, block, np.ones(len(block.destinations), np.bool_))
+    return MoveCells.of(update, block, np.ones(len(block.destinations), np.bool_))
 
 
-def told(cells: Cells, carried_out: np.ndarray) -> set[str]:
+def told(cells: MoveCells, carried_out: np.ndarray) -> set[str]:
     return {what for what, where in cells.walk(carried_out)[1].items() if where.any()}
 
 
@@ -167,8 +167,8 @@ def test_the_proof_follows_bounces() -> None:
     graph = random_graph(1)
     cells = cells_of(plan(build(graph, PROTECTED), build(graph, MINIMAL)))
     standing, dropping = np.zeros(20, np.uint8), 19  # which is no next hop on a path to 0
-    cells.before[:, dropping, 0] = 20
-    cells.sources[dropping, 0] = False
+    cells.next_before[:, dropping, 0] = 20
+    cells.has_path[dropping, 0] = False
     assert told(cells, standing) == {LOST_WHEN_SPREAD}
     spread = cells.walk(standing)[1][LOST_WHEN_SPREAD].sum()
     cells.bounces_before[0, :20, 0] = dropping
@@ -185,12 +185,12 @@ def test_what_stays_changes_in_place() -> None:
         (fabric(ALTERNATES), fabric(PROTECTED), False),
     ):
         update = plan(old, new)
-        assert update.in_place == place
+        assert update.is_in_place == place
         moving, lost, _ = walked(update, 5)
         assert not lost
         assert moving.switches == moving.new
         if old is new:
-            assert not any(counts(moving.slots[0]).values())
+            assert not any(change_counts(moving.slots[0]).values())
 
 
 def test_pairs_whose_packets_may_be_spread_over_a_cable_are_told() -> None:
@@ -201,7 +201,7 @@ def test_pairs_whose_packets_may_be_spread_over_a_cable_are_told() -> None:
         any({*hop} == link for path in paths for hop in pairwise(path))
         for paths in paths_by_hand("polarfly", 3).values()
     )
-    found = loss(plan(old, new))
-    assert found.exposed == exposed
+    found = pair_loss(plan(old, new))
+    assert found.exposed_pairs == exposed
     assert not found.loses_nothing
-    assert loss(plan(*ends("a cable moved, protected"))).loses_nothing
+    assert pair_loss(plan(*ends("a cable moved, protected"))).loses_nothing

@@ -5,8 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from compilers.routing.intact_build import Intact
-from compilers.routing.link_repair import repaired
+from compilers.routing.intact_build import IntactBuild
+from compilers.routing.link_repair import repair_tables
 from compilers.targets.openflow.encoder import Encoder
 from compilers.targets.openflow.profiles import PROFILES
 from compilers.update.move_plan import plan
@@ -20,7 +20,7 @@ from tests.compilers.targets.openflow_switch import Switch
 SPREAD = replace(routed(q=3, spread=True, protect="link", hosts=2), identity="0123456789abcdef")
 MINIMAL = replace(routed(q=3, hosts=2), identity="1123456789abcdef")
 SWITCHES = SPREAD.tables.switches
-INTACT = Intact.of(SPREAD)
+INTACT = IntactBuild.of(SPREAD)
 SHAPES = [*list(PROFILES.values())[1:], replace(PROFILES["few-buckets"], tables=1)]
 
 
@@ -29,7 +29,7 @@ def without(*links):
     dead = np.zeros(far.shape, np.bool_)
     for u, k in links:
         dead[u, k] = dead[far[u, k], np.flatnonzero(far[far[u, k]] == u)] = True
-    return repaired(INTACT, dead, np.zeros(SWITCHES, np.bool_))
+    return repair_tables(INTACT, dead, np.zeros(SWITCHES, np.bool_))
 
 
 def loaded(encoder, vertex, generation=0):
@@ -45,7 +45,7 @@ def test_a_repair_and_its_undoing(profile, link):
     for old, new in ((whole, hurt), (hurt, whole)):
         before, after = (encoder.with_tables(each.tables) for each in (old, new))
         switches = [loaded(before, v) for v in range(SWITCHES)]
-        change = RepairRounds.between(old, new)
+        change = RepairRounds.of_repairs(old, new)
         for sent in repair_messages(before, new.tables, change, np.zeros(SWITCHES, np.int64)):
             for vertex, parts in sent.items():
                 switches[vertex].apply([np.frombuffer(b"".join(parts), np.uint8)])
@@ -65,6 +65,6 @@ def test_a_move(profile, old, new):
     for node in range(0, SWITCHES, 3):
         was, now = (int(side[node]) for side in (update.nodes.old_vertex, update.nodes.new_vertex))
         slots, switch = programs.slots(node), loaded(before, was)
-        for number in range(update.last + 1):
+        for number in range(update.last_round + 1):
             switch.apply(messages(slots, number))
         assert switch == loaded(after, now, programs.generation_after(0))

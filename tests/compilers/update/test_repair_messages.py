@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from compilers.forwarding.program import program_of
 from compilers.forwarding.walks import minimal_hops
-from compilers.routing.intact_build import Intact
-from compilers.routing.link_repair import repaired
+from compilers.routing.intact_build import IntactBuild
+from compilers.routing.link_repair import repair_tables
 from compilers.targets.openflow.carried_rows import CarriedRows
 from compilers.targets.openflow.encoder import Encoder
 from compilers.update.move_plan import plan
@@ -62,7 +62,7 @@ def repair(whole, chance, links, nodes):
         dead[u, k] = True
         dead[far[u, k], np.flatnonzero(far[far[u, k]] == u)] = True
     aside[chance.sample(range(len(far)), nodes)] = True
-    return repaired(Intact.of(whole), dead, aside)
+    return repair_tables(IntactBuild.of(whole), dead, aside)
 
 
 def programs(whole, tables, generation):
@@ -72,7 +72,7 @@ def programs(whole, tables, generation):
 
 
 def rounds_of(whole, old, new, generation):
-    change = RepairRounds.between(old, new)
+    change = RepairRounds.of_repairs(old, new)
     generations = np.full(old.tables.switches, generation)
     encoder = Encoder(whole).with_tables(old.tables)
     return repair_messages(encoder, new.tables, change, generations)
@@ -129,14 +129,17 @@ def test_marked_packets_are_not_spread_over_what_has_failed(q, protect):
 def test_no_mixture_loses_marked_packets_where_a_switch_has_few_links(q):
     """Neighbours sent packets on to a switch that had no link left for them."""
     whole = build(f"{{family: polarfly, q: {q}}}", ("spread", "link"))
-    intact, far, chance = Intact.of(whole), whole.wiring.far, Random(q)  # noqa: S311
+    intact, far, chance = IntactBuild.of(whole), whole.wiring.far, Random(q)  # noqa: S311
     none = np.zeros(far.shape, np.bool_)
     for switch in (0, len(far) - 1):
         dead = none.copy()
         for k in np.flatnonzero(far[switch] >= 0)[: q - 1].tolist():
             dead[switch, k] = True
             dead[far[switch, k], np.flatnonzero(far[far[switch, k]] == switch)] = True
-        moving, nodes = Moving(plan(whole, whole)), [repaired(intact, none), repaired(intact, dead)]
+        moving, nodes = (
+            Moving(plan(whole, whole)),
+            [repair_tables(intact, none), repair_tables(intact, dead)],
+        )
         for old, new in (nodes, nodes[::-1]):
             for messages in rounds_of(whole, old, new, 0):
                 for vertex in chance.sample(list(messages), len(messages)):
@@ -153,7 +156,7 @@ def test_no_mixture_loses_marked_packets_where_a_switch_has_few_links(q):
 def test_no_packet_takes_a_dead_link_next_to_a_drained_switch(balance):
     """Packets to the drained switch took it, and with q = 3 half of some marked packets."""
     whole = build("{family: polarfly, q: 3}", (balance, "link"))
-    intact, far = Intact.of(whole), whole.wiring.far
+    intact, far = IntactBuild.of(whole), whole.wiring.far
     for switch in (0, len(far) - 1):
         dead, drained = np.zeros(far.shape, np.bool_), np.arange(len(far)) == far[switch, 1]
         dead[switch, 0] = True
@@ -161,7 +164,7 @@ def test_no_packet_takes_a_dead_link_next_to_a_drained_switch(balance):
         moving = Moving(plan(whole, whole))
         for v, k in np.argwhere(dead).tolist():
             del moving.cables[v, int(whole.wiring.port[v, k])]
-        old, new = repaired(intact, dead), repaired(intact, dead, drained)
+        old, new = repair_tables(intact, dead), repair_tables(intact, dead, drained)
         moving.switches = programs(whole, old.tables, 0)
         for before, after in ((old, new), (new, old)):
             for messages in rounds_of(whole, before, after, 0):
@@ -177,7 +180,7 @@ def test_packets_do_not_go_by_a_drained_intermediate():
     whole = build("{family: polarfly, q: 3}", ("valiant", "none"))
     drained, far = 10, whole.wiring.far
     aside = np.arange(len(far)) == drained
-    new = repaired(Intact.of(whole), np.zeros(far.shape, np.bool_), aside)
+    new = repair_tables(IntactBuild.of(whole), np.zeros(far.shape, np.bool_), aside)
     switches = programs(whole, whole.tables, 0)
     for messages in rounds_of(whole, repair(whole, Random(0), 0, 0), new, 0):  # noqa: S311
         for vertex, parts in messages.items():
@@ -215,7 +218,7 @@ def test_every_mixture_delivers(fabric, links, seed, generation):
     cut_off = any((minimal_hops(one.fib, ends) < 0).any() for one in (old, new))
     bound = (1 + whole.forwarding.intermediates) * prove(
         update
-    ).bound + 1  # of a leg, where they carry
+    ).hop_bound + 1  # of a leg, where they carry
 
     def check():
         longest, wrong = moving.worst()
@@ -237,11 +240,11 @@ def test_every_mixture_delivers(fabric, links, seed, generation):
 def test_draining_and_its_end_lose_nothing_where_every_hop_shares_packets(protect):
     """A class sent packets on to its bounce if they came from a next hop that it was to gain."""
     whole = build(OFT, (AT_EVERY_HOP, protect))
-    intact, far = Intact.of(whole), whole.wiring.far
+    intact, far = IntactBuild.of(whole), whole.wiring.far
     chance, none = Random(0), np.zeros(far.shape, np.bool_)  # noqa: S311
-    moving, all_nodes = Moving(plan(whole, whole)), repaired(intact, none)
+    moving, all_nodes = Moving(plan(whole, whole)), repair_tables(intact, none)
     for drained in range(0, len(far), 3):  # two of each layer, or three
-        without = repaired(intact, none, np.arange(len(far)) == drained)
+        without = repair_tables(intact, none, np.arange(len(far)) == drained)
         for old, new in ((all_nodes, without), (without, all_nodes)):
             for messages in rounds_of(whole, old, new, 0):
                 vertices = list(messages)
@@ -260,15 +263,15 @@ def test_rows_change_in_the_rounds_of_a_plan(q):
     for links, nodes in ((1, 0), (3, 0), (0, 1), (2, 1)):
         old, new = repair(whole, chance, 1, 0), repair(whole, chance, links, nodes)
         update = plan(*(replace(whole, tables=one.tables) for one in (old, new)))
-        change = RepairRounds.between(old, new)
-        assert change.last == update.last
+        change = RepairRounds.of_repairs(old, new)
+        assert change.last_round == update.last_round
         rows = change.rows
         columns = (rows.switch.tolist(), rows.prefix.tolist(), rows.egress.tolist())
         for switch, prefix, egress, round in zip(*columns, rows.round.tolist(), strict=True):
             if egress != GONE:
                 assert update.change_rounds(switch, np.array([prefix])) == round
             else:
-                assert round == update.last
+                assert round == update.last_round
 
 
 def test_weights_change_groups_alone():

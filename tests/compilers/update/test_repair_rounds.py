@@ -65,17 +65,17 @@ def test_a_report_says_what_is_lost(small: Build, large: Build) -> None:
     assert not found["lossless"]
     assert len(found["loss"]["switches"]) == len(found["loss"]["hosts"]) == 4
     none = PairLoss((), 0, (), 0, False, ())
-    exposed = replace(none, exposed=3)
-    assert [part.loses_nothing for part in (none, exposed, replace(exposed, repaired=True))] == [
+    exposed = replace(none, exposed_pairs=3)
+    assert [part.loses_nothing for part in (none, exposed, replace(exposed, is_repaired=True))] == [
         1,
         0,
         1,
     ]
-    assert not replace(none, pairs=1, repaired=True).loses_nothing
+    assert not replace(none, lost_pairs=1, is_repaired=True).loses_nothing
 
 
 def test_a_report_walks_as_many_mixtures_as_it_is_asked_for(small: Build) -> None:
     other = build(policy=("compact-valiant", "link"))
     states = [MoveReport.of(small, other, mixtures=n).proof.states for n in (0, 3)]
-    assert states[1] == states[0] + 3 * (MoveReport.of(small, other).update.last - 1)
+    assert states[1] == states[0] + 3 * (MoveReport.of(small, other).update.last_round - 1)
     assert MoveReport.of(small, build(policy=MINIMAL)).rounds == 0

@@ -61,11 +61,11 @@ def test_every_mixture_delivers(topology, dead, back):
         if number < 0:
             return before[vertex]
         each = rounds[vertex].held_after(before[vertex], after[vertex], number, lambda far, _: far)
-        assert number < move.last or each == after[vertex]
+        assert number < move.last_round or each == after[vertex]
         return each
 
     chance, seen = np.random.default_rng(7), 0
-    for number in range(move.last + 1):
+    for number in range(move.last_round + 1):
         for _ in range(2):
             held = [standing(v, number - int(chance.integers(2))) for v in range(len(before))]
             seen += sum(one not in (b, a) for one, b, a in zip(held, before, after, strict=True))

@@ -15,11 +15,11 @@ from compilers.targets.openflow.group_and_flow_bytes import kind_of
 from compilers.update.difference import TableDifference, changed_by_number
 from compilers.update.order import path_fibs
 from compilers.update.slots import (
-    Counts,
+    ChangeCounts,
     Slots,
+    change_counts,
     changes_by_round,
-    counts,
-    in_round,
+    constant_round,
     messages,
     single_table_slots,
 )
@@ -79,15 +79,15 @@ def test_what_is_sent_in_a_round_and_in_which_order(program):
 def test_what_is_counted(program):
     slots = slots_of(block_of(program, RowKind.ROUTE), round=np.array([0, 0, 1, 1]))
     marker = slots_of(np.repeat(block_of(program, RowKind.MARKER, 1), 4, axis=0))
-    found = counts([slots, marker])
-    assert found["routes"] == Counts(1, 1, 1)
+    found = change_counts([slots, marker])
+    assert found["routes"] == ChangeCounts(1, 1, 1)
     assert not any(found[part] for part in ("groups", "classes", "local"))
-    assert counts([slots], 0)["routes"] == Counts(1, 0, 0)
-    assert counts([slots], 1)["routes"] == Counts(0, 1, 1)
+    assert change_counts([slots], 0)["routes"] == ChangeCounts(1, 0, 0)
+    assert change_counts([slots], 1)["routes"] == ChangeCounts(0, 1, 1)
     assert changes_by_round([slots, marker], 3).tolist() == [1, 2, 0]
-    assert Counts(1, 2, 3) + Counts(4, 5, 6) == Counts(5, 7, 9)
-    assert Counts(200, 300, 400) + Counts(100, 100, 100) == Counts(300, 400, 500)
-    assert [bool(Counts(*c)) for c in [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]] == [
+    assert ChangeCounts(1, 2, 3) + ChangeCounts(4, 5, 6) == ChangeCounts(5, 7, 9)
+    assert ChangeCounts(200, 300, 400) + ChangeCounts(100, 100, 100) == ChangeCounts(300, 400, 500)
+    assert [bool(ChangeCounts(*c)) for c in [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 0, 1)]] == [
         False,
         True,
         True,
@@ -98,14 +98,14 @@ def test_what_is_counted(program):
 def test_the_marker_changes_last_and_rows_in_their_rounds(program):
     """A marker in the first round says that a switch holds what it does not hold yet."""
     other = Encoder(build(policy=("minimal", "node"))).program(3)
-    slots = list(single_table_slots(program, other, in_round(2), in_round(3), 5))
+    slots = list(single_table_slots(program, other, constant_round(2), constant_round(3), 5))
     for each in slots:
-        rounds = {*each.round[each.exists_after & each.differ].tolist()}
+        rounds = {*each.round[each.exists_after & each.is_changed].tolist()}
         wanted = {RowKind.MARKER: {5}, RowKind.ROUTE: {2}}.get(each.kind, {0})
         assert rounds <= wanted
         if each.kind != RowKind.ROUTE:
-            assert {*each.round[each.differ & ~each.exists_after].tolist()} <= {5}
-    assert any(each.kind == RowKind.MARKER and each.differ.any() for each in slots)
+            assert {*each.round[each.is_changed & ~each.exists_after].tolist()} <= {5}
+    assert any(each.kind == RowKind.MARKER and each.is_changed.any() for each in slots)
     assert any(each.kind == RowKind.GROUP for each in slots)
 
 

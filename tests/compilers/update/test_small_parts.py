@@ -8,8 +8,8 @@ import pytest
 from compilers.tables.intermediate_form import no_route
 from compilers.update.compare import SwitchChange, compare
 from compilers.update.difference import CLASS_PARTS, TableDifference
-from compilers.update.loss import loss, missing_cables
-from compilers.update.matching import Matching
+from compilers.update.loss import missing_cables, pair_loss
+from compilers.update.matching import SwitchMatching
 from compilers.update.move_plan import plan
 from compilers.update.update_proof import hops_between
 from tests.compilers.proof.oracle import Oracle
@@ -24,13 +24,13 @@ POLARFLY = {"family": "polarfly", "q": 3}
 def test_rows_of_every_destination_are_compared_under_marks():
     """Marks of one build mean rows of it: where one leads elsewhere, rows are not kept in place."""
     build = built(POLARFLY, balance="spread")
-    assert TableDifference.of(build, build).in_place
+    assert TableDifference.of(build, build).is_in_place
     routes = build.tables.routes
     for destination in (0, 5, 12):
         egress = np.array(routes.egress)
         egress[3, destination] = (egress[3, destination] + 1) % 3
         tables = replace(build.tables, routes=replace(routes, egress=egress))
-        assert not TableDifference.of(build, replace(build, tables=tables)).in_place
+        assert not TableDifference.of(build, replace(build, tables=tables)).is_in_place
 
 
 def test_only_a_move_from_carriers_to_carriers_pauses():
@@ -38,7 +38,7 @@ def test_only_a_move_from_carriers_to_carriers_pauses():
     assert not plan(minimal, valiant).pauses_intermediates
     assert not plan(valiant, minimal).pauses_intermediates
     hurt = build(dead=tuple(links_of(build())[:1]))
-    assert plan(hurt, build(policy=("valiant", "none"))).last > 1
+    assert plan(hurt, build(policy=("valiant", "none"))).last_round > 1
     assert not plan(hurt, build(policy=("valiant", "none"))).pauses_intermediates
     assert not plan(minimal, valiant).swaps_mac_meaning
     assert not plan(valiant, minimal).swaps_mac_meaning
@@ -57,8 +57,8 @@ def test_a_build_without_hosts_keeps_none():
     """Every pair of hosts loses its packets on the way to it, and none on the way back."""
     with_hosts = built({"family": "polarfly", "q": 2})
     without = built({"family": "polarfly", "q": 2}, {"hosts_per_node": 0})
-    assert loss(plan(with_hosts, without)).pairs == 7 * 6
-    assert loss(plan(without, with_hosts)).loses_nothing
+    assert pair_loss(plan(with_hosts, without)).lost_pairs == 7 * 6
+    assert pair_loss(plan(without, with_hosts)).loses_nothing
 
 
 @pytest.mark.parametrize("word", CLASS_PARTS)
@@ -91,12 +91,12 @@ def test_a_switch_that_had_no_hosts_is_no_destination_of_both():
     new = built(POLARFLY)
     endpoints = np.arange(13) != 5
     old = replace(new, topology=replace(new.topology, endpoints=endpoints))
-    assert 5 not in Matching.of(old, new).destinations(old, new)
+    assert 5 not in SwitchMatching.of(old, new).destinations(old, new)
 
 
 def test_links_between_switches_at_the_end_of_a_move_are_those_of_the_new_tables():
     hurt = build(dead=tuple(links_of(build())[:1]))
     update = plan(build(), hurt)
-    found, oracle = hops_between(update, np.full(13, update.last, np.uint8)), Oracle(hurt)
+    found, oracle = hops_between(update, np.full(13, update.last_round, np.uint8)), Oracle(hurt)
     assert found.tolist() == [[oracle.minimal(s, d) for d in range(13)] for s in range(13)]
     assert found.max() > 2

@@ -16,14 +16,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from compilers.forwarding.single_packets import SinglePackets
-from compilers.routing.intact_build import Intact
-from compilers.routing.link_repair import repaired
-from compilers.update.loss import loss
-from compilers.update.move_cells import Cells
+from compilers.routing.intact_build import IntactBuild
+from compilers.routing.link_repair import repair_tables
+from compilers.update.loss import pair_loss
+from compilers.update.move_cells import MoveCells
 from compilers.update.move_plan import plan
 from compilers.update.order import levels
 from compilers.update.programs import SwitchPrograms
-from compilers.update.slots import counts, messages
+from compilers.update.slots import change_counts, messages
 from compilers.update.update_proof import prove
 from tests.compilers.targets.openflow_switch import DROP, MARK_SHIFT, Switch
 from tests.compilers.update.makers import replugged
@@ -77,7 +77,7 @@ def test_every_mixture_delivers(pair, seed, generation):
     update, chance = plan(*pair), Random(seed)  # noqa: S311
     proof = prove(update, seed=seed)
     assert not proof.faults
-    assert proof.max_hops <= proof.bound
+    assert proof.max_hops <= proof.hop_bound
     moving = Moving(update, generation)
     for round in range(update.rounds):
         nodes = list(moving.nodes)
@@ -86,8 +86,8 @@ def test_every_mixture_delivers(pair, seed, generation):
         for place, node in enumerate(nodes):
             moving.advance(node, round)
             if place == stop:
-                check(moving, proof.bound + 1)
-        check(moving, proof.bound + 1)
+                check(moving, proof.hop_bound + 1)
+        check(moving, proof.hop_bound + 1)
     stay = update.nodes.new_vertex >= 0
     assert all(moving.switches[n] == moving.new[n] for n in np.flatnonzero(stay).tolist())
 
@@ -96,7 +96,7 @@ def test_every_mixture_delivers(pair, seed, generation):
 @given(pair=pairs(), seed=st.integers(0, 1 << 30), generation=st.integers(0, 1))
 def test_it_can_be_taken_back_from_anywhere(pair, seed, generation):
     update, chance = plan(*pair), Random(seed)  # noqa: S311
-    moving, hops = Moving(update, generation), prove(update).bound + 1
+    moving, hops = Moving(update, generation), prove(update).hop_bound + 1
     last = chance.randrange(update.rounds)
     for round in range(last + 1):
         nodes = list(moving.nodes)
@@ -116,7 +116,7 @@ def test_it_can_be_taken_back_from_anywhere(pair, seed, generation):
 def test_a_packet_on_its_way_arrives(pair, seed):
     """Switches go on with their round while a packet is on a link; a round ends in a pause."""
     update, chance = plan(*pair), Random(seed)  # noqa: S311
-    moving, hops = Moving(update), prove(update).bound + 1
+    moving, hops = Moving(update), prove(update).hop_bound + 1
     for _ in range(4):
         moving.switches = [switch.copy() for switch in moving.old]
         moving.done = [-1] * len(moving.nodes)
@@ -173,7 +173,7 @@ def hard():
 
 def test_rows_in_another_order_lose_packets(hard):
     update = plan(*hard)
-    row = np.where(update.row_round > 0, update.last - update.row_round, 0).astype(np.uint8)
+    row = np.where(update.row_round > 0, update.last_round - update.row_round, 0).astype(np.uint8)
     wrong = replace(update, row_round=row)
     moving, lost = Moving(wrong), []
     for round in range(wrong.rounds):
@@ -187,7 +187,7 @@ def test_alternates_wait_until_all_rows_are_new(hard):
     """A switch that is the first of its round may have an alternate whose old rows come back."""
     old, new = hard[1], build(fabric(3), ("compact-valiant", "none"))
     update = plan(old, new)
-    moving, hops = Moving(update), prove(update).bound + 1
+    moving, hops = Moving(update), prove(update).hop_bound + 1
     for round in range(update.rounds):
         for node in moving.nodes:
             before = moving.switches[node].copy()
@@ -201,12 +201,12 @@ def test_alternates_wait_until_all_rows_are_new(hard):
 def test_the_proof_finds_a_wrong_order(hard):
     update = plan(*hard)
     (found,) = levels(update.new, update.difference.fibs, update.difference.compare_cells)
-    right = Cells.of(update, found, np.ones(13, np.bool_))
-    level = np.where(right.level > 0, update.last - right.level, 0).astype(np.uint8)
+    right = MoveCells.of(update, found, np.ones(13, np.bool_))
+    level = np.where(right.level > 0, update.last_round - right.level, 0).astype(np.uint8)
     faults = [
         {
             what
-            for last in range(update.last + 1)
+            for last in range(update.last_round + 1)
             for what, where in cells.walk(np.full(13, last, np.uint8))[1].items()
             if where.any()
         }
@@ -220,17 +220,17 @@ def test_the_same_build_needs_nothing():
     made = build(fabric(3), ("compact-valiant", "link"))
     update = plan(made, made)
     programs = SwitchPrograms(update)
-    assert update.in_place
+    assert update.is_in_place
     for node in range(13):
-        assert not any(counts(programs.slots(node)).values())
+        assert not any(change_counts(programs.slots(node)).values())
         assert not any(messages(programs.slots(node), round) for round in range(update.rounds))
 
 
 def test_protection_alone_changes_in_place():
     old, new = (build(fabric(3), ("compact-valiant", p)) for p in ("none", "link"))
     update = plan(old, new)
-    assert (update.in_place, update.rounds) == (True, 2)
-    found = counts(SwitchPrograms(update).slots(0))
+    assert (update.is_in_place, update.rounds) == (True, 2)
+    found = change_counts(SwitchPrograms(update).slots(0))
     assert not found["routes"]
     assert found["groups"]
 
@@ -240,20 +240,20 @@ def test_protection_alone_changes_in_place():
 def test_a_repair_changes_few_rows_in_place(q, policy):
     """Tables repaired after a failure: the same switches and numbers, O(q) rows."""
     whole = build(fabric(q), policy)
-    intact, far = Intact.of(whole), whole.wiring.far
+    intact, far = IntactBuild.of(whole), whole.wiring.far
     for u, k in ((7, 2),):
         dead = np.zeros(far.shape, np.bool_)
         dead[u, k] = True
         dead[far[u, k], np.flatnonzero(far[far[u, k]] == u)] = True
-        found = repaired(intact, dead)
+        found = repair_tables(intact, dead)
         hurt = replace(whole, tables=found.tables)
         for pair in ((whole, hurt), (hurt, whole)):
             update = plan(*pair)
-            assert update.in_place
+            assert update.is_in_place
             assert not prove(update).faults
-            moving, hops = Moving(update), prove(update).bound + 1
-            sent = sum(counts(slots)["routes"].changed for slots in moving.slots)
-            assert sent == len(found.rows)
+            moving, hops = Moving(update), prove(update).hop_bound + 1
+            sent = sum(change_counts(slots)["routes"].changed for slots in moving.slots)
+            assert sent == len(found.changed_rows)
             for round in range(update.rounds):
                 for node in moving.nodes:
                     moving.advance(node, round)
@@ -269,7 +269,7 @@ def test_star_with_missing_links_is_ordered():
     hurt = build(STAR, MINIMAL, (links[0], links[9], links[17]), ADDRESSED)
     for pair in ((whole, hurt), (hurt, whole)):
         update = plan(*pair)
-        moving, hops = Moving(update), prove(update).bound
+        moving, hops = Moving(update), prove(update).hop_bound
         assert not prove(update).faults
         for round in range(update.rounds):
             for node in moving.nodes:
@@ -291,7 +291,7 @@ def test_an_address_family_comes_and_goes(turn):
     for round in range(moving.update.rounds):
         for node in moving.nodes:
             moving.advance(node, round)
-            check(moving, prove(moving.update).bound)
+            check(moving, prove(moving.update).hop_bound)
     assert moving.switches == moving.new
     for _ in range(moving.update.rounds):
         for node in moving.nodes:
@@ -314,13 +314,13 @@ def test_what_is_lost_is_told():
     whole = build(fabric(3))
     (one, other), *_ = links_of(whole)
     hurt = build(fabric(3), MINIMAL, ((one, other),))
-    found = loss(plan(whole, hurt))
-    assert (found.hosts, found.pairs, found.switches) == ((), 0, ())
+    found = pair_loss(plan(whole, hurt))
+    assert (found.hosts, found.lost_pairs, found.switches) == ((), 0, ())
     assert [tuple(end.split()[0] for end in cable) for cable in found.cables] == [(one, other)]
-    assert found.exposed == _crossing(whole, one, other)
+    assert found.exposed_pairs == _crossing(whole, one, other)
     assert not found.loses_nothing
-    assert loss(plan(hurt, whole)).loses_nothing
-    assert loss(plan(whole, build(fabric(3), ("compact-valiant", "link")))).loses_nothing
+    assert pair_loss(plan(hurt, whole)).loses_nothing
+    assert pair_loss(plan(whole, build(fabric(3), ("compact-valiant", "link")))).loses_nothing
 
 
 @pytest.mark.parametrize(
@@ -345,7 +345,7 @@ def test_pairs_whose_packets_may_take_a_cable_that_goes(topology, balance, prote
     switch = int(ends[2])
     found = _crossing_pairs(whole, {switch, int(whole.wiring.far[switch, 1])}, hosts)
     assert 0 < found < len(ends) ** 2 * hosts.max() ** 2
-    assert loss(plan(whole, replugged(whole, switch, 1))).exposed == found
+    assert pair_loss(plan(whole, replugged(whole, switch, 1))).exposed_pairs == found
 
 
 def _crossing_pairs(whole, link, hosts):
@@ -353,7 +353,7 @@ def _crossing_pairs(whole, link, hosts):
     for source, destination in permutations(ends.tolist(), 2):
         packets = SinglePackets(whole, destination)
         paths = (
-            [path for _, path in packets.over_intermediates(source)]
+            [path for _, path in packets.intermediate_paths(source)]
             if whole.forwarding.intermediates
             else packets.paths(source)
         )
@@ -365,30 +365,30 @@ def _crossing_pairs(whole, link, hosts):
 def test_packets_over_an_intermediate_that_goes_are_exposed():
     """Those of every pair; only intermediates that stay were looked at."""
     small = build(fabric(3), ("valiant", "none"))
-    assert loss(plan(grown(small, "quadric", 1), small)).exposed == 13 * 12
+    assert pair_loss(plan(grown(small, "quadric", 1), small)).exposed_pairs == 13 * 12
 
 
 def test_a_protected_link_may_go():
     policy = ("compact-valiant", "link")
     links = links_of(build(fabric(3)))
     whole = build(fabric(3), policy)
-    one = loss(plan(whole, build(fabric(3), policy, tuple(links[:1]))))
-    two = loss(plan(whole, build(fabric(3), policy, tuple(links[:2]))))
-    assert one.exposed
+    one = pair_loss(plan(whole, build(fabric(3), policy, tuple(links[:1]))))
+    two = pair_loss(plan(whole, build(fabric(3), policy, tuple(links[:2]))))
+    assert one.exposed_pairs
     assert one.loses_nothing
-    assert two.exposed > one.exposed
+    assert two.exposed_pairs > one.exposed_pairs
     assert not two.loses_nothing
 
 
 def test_renumbered_and_removed_hosts_are_lost():
     small, other = build(fabric(3)), build(fabric(3), MINIMAL, (), "hosts_per_node: 3\n")
-    found = loss(plan(small, other))
+    found = pair_loss(plan(small, other))
     assert len(found.hosts) == 13
-    assert found.pairs == 13 * 12
+    assert found.lost_pairs == 13 * 12
     large = grown(small, "quadric", 1)
-    found = loss(plan(large, small))
+    found = pair_loss(plan(large, small))
     assert len(found.switches) == len(found.hosts) == 4
-    assert found.pairs == 17 * 16 - 13 * 12
+    assert found.lost_pairs == 17 * 16 - 13 * 12
 
 
 def _crossing(made, one, other):

@@ -119,7 +119,7 @@ class Moving:
 
     def retreat(self, node: int) -> None:
         """Have a node take its last round back."""
-        turned = [slots.way_back() for slots in self.slots[node]]
+        turned = [slots.opposite_move() for slots in self.slots[node]]
         self.switches[node].apply(messages(turned, self.done[node]))
         self.done[node] -= 1
 

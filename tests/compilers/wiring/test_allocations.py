@@ -20,8 +20,8 @@ from compilers.cabling.installed_numbers import numbers_in
 from compilers.spec.allocations import (
     CABLE,
     LINK,
+    AllocatedNumbers,
     Allocations,
-    Numbers,
     assign_numbers,
 )
 from compilers.spec.allocations_file import read_allocations, text_of
@@ -181,7 +181,7 @@ def test_nothing_changes_that_does_not_have_to(first: Fabric, kinds: list[str], 
     after = Fabric.from_spec(changes.spec, changes.inventory).compile(first)
     old, new = first.compiled[0], after.compiled[0]
     assert {number.kind for number in renumberings(old, new)} <= {BUNDLE_LABEL}
-    assert {number.what for number in renumberings(old, new)} <= cables_of_moved(old, new)
+    assert {number.owner for number in renumberings(old, new)} <= cables_of_moved(old, new)
     assert new.allocations.of(LINK) == old.allocations.of(LINK)
     labels = [
         dict(zip(numbers_in(b).of(CABLE).used, numbers_in(b).of(CABLE).used.values(), strict=True))
@@ -230,7 +230,9 @@ def test_a_switch_in_another_rack_is_named_with_the_bundles_of_its_cables(first:
     others = {ends for ends in before if before[ends] != after[ends]}
     named = renumberings(old, new)
     assert len(others) == len(named) > 0
-    assert {(n.what, n.was, n.now) for n in named} == {(e, before[e], after[e]) for e in others}
+    assert {(n.owner, n.old_number, n.new_number) for n in named} == {
+        (e, before[e], after[e]) for e in others
+    }
 
 
 def test_an_unused_wide_type_changes_no_link() -> None:
@@ -257,9 +259,9 @@ def test_labels_are_on_the_cables_that_had_them(first: Fabric) -> None:
 
 
 def test_freed_numbers_are_reserved_until_the_pool_is_full() -> None:
-    had = Numbers({"a": 0, "b": 1, "c": 2})
+    had = AllocatedNumbers({"a": 0, "b": 1, "c": 2})
     without = assign_numbers(had, ["c"], 4)
-    assert without == Numbers({"c": 2}, {"a": 0, "b": 1})
+    assert without == AllocatedNumbers({"c": 2}, {"a": 0, "b": 1})
     more = assign_numbers(without, ["c", "d"], 4)
     assert (more.used["d"], [*more.freed]) == (3, ["a", "b"])
     full = assign_numbers(more, ["c", "d", "e"], 4)
@@ -292,9 +294,9 @@ def test_links_take_freed_numbers_when_their_own_pool_is_full(tmp_path: Path) ->
 
 
 def test_an_undone_build_keeps_its_numbers_reserved() -> None:
-    undone = Allocations({LINK: Numbers({"a": 0, "b": 1, "c": 2}, {"d": 3})})
-    again = Allocations({LINK: Numbers({"a": 0, "c": 1})}).with_reserved(undone)
-    assert again.of(LINK) == Numbers({"a": 0, "c": 1}, {"d": 3})
+    undone = Allocations({LINK: AllocatedNumbers({"a": 0, "b": 1, "c": 2}, {"d": 3})})
+    again = Allocations({LINK: AllocatedNumbers({"a": 0, "c": 1})}).with_reserved(undone)
+    assert again.of(LINK) == AllocatedNumbers({"a": 0, "c": 1}, {"d": 3})
 
 
 def test_a_build_without_a_file_is_seeded_by_its_ports() -> None:
@@ -320,7 +322,7 @@ def test_a_file_keeps_the_numbers_of_a_fabric_without_its_build(tmp_path: Path) 
         changes.make(kind, which)
     new = Fabric.from_spec(spec, inventory).compile().compiled[0]
     assert {number.kind for number in renumberings(old, new)} <= {BUNDLE_LABEL}
-    assert {number.what for number in renumberings(old, new)} <= cables_of_moved(old, new)
+    assert {number.owner for number in renumberings(old, new)} <= cables_of_moved(old, new)
     assert new.allocations.of(CABLE) == old.allocations.of(CABLE)
     anew = Fabric.from_spec(SPEC, inventory).compile().compiled[0]
     assert LABEL in {number.kind for number in renumberings(old, anew)}
@@ -496,7 +498,10 @@ def test_what_a_switch_gets_at_another_vertex_is_named() -> None:
     for name, other in (("n2", "n5"), ("n5", "n2")):
         inventory["nodes"][int(name[1])]["vertex"] = names.index(other)
     new = Fabric.from_spec(spec, inventory).compile(first)
-    changes = {(c.kind, c.what): (c.was, c.now) for c in renumberings(first.build, new.build)}
+    changes = {
+        (c.kind, c.owner): (c.old_number, c.new_number)
+        for c in renumberings(first.build, new.build)
+    }
     for name, other in (("n2", "n5"), ("n5", "n2")):
         was, now = names.index(name), names.index(other)
         blocks = (str(first.build.addressing.network(vertex)) for vertex in (was, now))
@@ -511,7 +516,7 @@ def test_a_node_gets_the_as_number_that_it_is_given() -> None:
     inventory["nodes"][3]["asn"] = 65100
     new = Fabric.from_spec(spec, inventory).compile(first)
     (change,) = renumberings(first.build, new.build)
-    assert (change.kind, change.what, change.now) == ("AS number", "n3", "65100")
+    assert (change.kind, change.owner, change.new_number) == ("AS number", "n3", "65100")
     inventory["nodes"][3]["asn"] = as_numbers_of(first.build)[5]
     with pytest.raises(InputError, match=r"nodes\[3\].asn: required an AS number of its"):
         Fabric.from_spec(spec, inventory).compile(first)

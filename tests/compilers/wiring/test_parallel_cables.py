@@ -11,18 +11,18 @@ import numpy as np
 import pytest
 
 from compilers.audit.adopted_cables import adopted
-from compilers.audit.resolve import Wired, resolve
+from compilers.audit.resolve import ObservedCables, resolve
 from compilers.audit.socket_numbers import CableSet, SocketNumbers
 from compilers.audit.wiring_audit import check
 from compilers.cabling.bill import bill
 from compilers.cabling.cable_formats import as_csv
 from compilers.cabling.cable_plan import Cables, cables_of
 from compilers.cabling.netbox_export import files
-from compilers.cabling.schedule_columns import Rows
+from compilers.cabling.schedule_columns import ScheduleRows
 from compilers.expansion.grow import grow
 from compilers.pipeline import compile_fabric
 from compilers.proof.walks.delivery import verify
-from compilers.readers.devices.neighbour_facts import End, Facts, Seen
+from compilers.readers.devices.neighbour_facts import NamedEnd, NeighbourFacts, NeighbourSighting
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.tables.folders.build_folder import load, save
@@ -51,7 +51,7 @@ def compiled(folder: Path, more: str = NODES, types: str = TYPES) -> Build:
 def schedule(build: Build) -> tuple[Cables, list[dict[str, str]]]:
     assert build.hardware is not None
     cables = cables_of(build.wiring, build.hardware)
-    rows = Rows.of(build.wiring, cables)
+    rows = ScheduleRows.of(build.wiring, cables)
     return cables, list(csv.DictReader(io.StringIO("".join(as_csv(rows)))))
 
 
@@ -94,10 +94,10 @@ def test_names_where_none_are_given(tmp_path: Path) -> None:
     assert {row["a_port"][5:] for row in rows} == {".0", ".1"}
 
 
-def facts_of(ports: SocketNumbers, cables: CableSet) -> Facts:
-    ends = {s: End((ports.node(s),), (ports.name(s),)) for c in cables for s in c}
-    seen = [Seen(ends[a], ends[b]) for pair in cables for a, b in (pair, pair[::-1])]
-    return Facts(tuple(seen), frozenset((name,) for name in ports.wiring.names))
+def facts_of(ports: SocketNumbers, cables: CableSet) -> NeighbourFacts:
+    ends = {s: NamedEnd((ports.node(s),), (ports.name(s),)) for c in cables for s in c}
+    seen = [NeighbourSighting(ends[a], ends[b]) for pair in cables for a, b in (pair, pair[::-1])]
+    return NeighbourFacts(tuple(seen), frozenset((name,) for name in ports.wiring.names))
 
 
 def test_crossed_cables_of_one_link_are_seen(tmp_path: Path) -> None:
@@ -136,7 +136,7 @@ def test_links_moved_as_a_whole_are_taken(tmp_path: Path) -> None:
         return vertex * ports.width + other.get(number, number) if vertex == 0 else socket
 
     present = frozenset((min(p), max(p)) for p in ((turned(a), turned(b)) for a, b in planned))
-    wired = Wired(present, frozenset(range(13)), frozenset(), (), ())
+    wired = ObservedCables(present, frozenset(range(13)), frozenset(), (), ())
     found = check(build.wiring, wired, build.hardware.types)
     assert len(found.moves) == 2
     taken = adopted(found, ports)
@@ -159,7 +159,9 @@ def test_of_two_ways_the_planned_one_is_taken(tmp_path: Path) -> None:
     u, v = (build.wiring.names.index(name) * ports.width for name in (a, b))
     twice = planned | {(u + 7, v + 7), (u + 8, v + 8)}
     found = check(
-        build.wiring, Wired(twice, frozenset(range(13)), frozenset(), (), ()), build.hardware.types
+        build.wiring,
+        ObservedCables(twice, frozenset(range(13)), frozenset(), (), ()),
+        build.hardware.types,
     )
     taken = adopted(found, ports)
     assert taken.useless == ((u + 7, v + 7), (u + 8, v + 8))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from compilers.evaluation.analysis.analyses import Options, analyse
+from compilers.evaluation.analysis.analyses import AnalysisOptions, analyse
 from compilers.evaluation.saturation import saturations
 from compilers.forwarding import walks
 from compilers.proof.proof_options import ProofOptions
@@ -66,7 +66,7 @@ def proof(build: Build, workers: Workers, progress: Any = None) -> str:
 
 
 def measures(build: Build, workers: Workers) -> tuple[object, ...]:
-    options = Options(runs=5, workers=workers)
+    options = AnalysisOptions(runs=5, workers=workers)
     measured = [analyse(build.topology, name, options) for name in SHARED]
     return saturations(build, ("tornado", "uniform"), workers=workers), measured
 

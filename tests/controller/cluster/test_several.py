@@ -212,7 +212,7 @@ def moving(tmp_path, case):
 def test_a_successor_goes_on_with_a_move(tmp_path, case, part, place):
     """Part: of the switches have heard the leader's last words."""
     site, a = moving(tmp_path, case)
-    last = site.update.last
+    last = site.update.last_round
     round = {"middle": last // 2, "last": last}.get(place, place)
     site.start("b", "old")
     site.until(lambda: a.rollout.round == round - 1)

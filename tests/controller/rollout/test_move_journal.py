@@ -144,7 +144,7 @@ def test_the_next_process_goes_on_with_a_move(site):
     """Killed in every round, at once with those who heard it and those who did not."""
     site.move()
     site.walking = True
-    for round in range(site.update.last + 1):
+    for round in range(site.update.last_round + 1):
         reached = lambda round=round: site.mover.rollout.round == round  # noqa: E731
         heard = Random(round).sample(sorted(site.ends), 6)  # noqa: S311
         site.until(reached)
@@ -152,7 +152,7 @@ def test_the_next_process_goes_on_with_a_move(site):
         assert json.loads(site.journal.read_text())["round"] == round
         assert load(site.folder).identity == site.old.identity
         site.start()
-        assert site.mover.busy or round == site.update.last
+        assert site.mover.busy or round == site.update.last_round
     site.until(lambda: site.holds(site.new.identity))
     site.step()
     assert load(site.folder).identity == site.new.identity, "the folder has it"
@@ -700,7 +700,7 @@ def test_a_round_is_sent_when_the_disk_has_it(site, hung):
         return site.holds(site.new.identity)
 
     site.until(over)
-    assert rounds == {*range(site.update.last + 1)}
+    assert rounds == {*range(site.update.last_round + 1)}
 
 
 def test_a_build_on_trial_comes_also_where_each_write_takes_long(site):
@@ -1130,7 +1130,7 @@ def test_a_move_that_a_full_disk_leaves_without_a_journal_has_switches_asked(sit
     """The next process took the folder's build for theirs, and loaded it on all at once."""
     monkeypatch.setattr(move_journal, "replace_file", Mock(side_effect=OSError(28, "full")))
     site.move()
-    site.until(lambda: site.mover.rollout.round == site.update.last)
+    site.until(lambda: site.mover.rollout.round == site.update.last_round)
     site.step()
     site.start()
     assert site.fabric.survey == {}

@@ -11,8 +11,8 @@ from random import Random
 import numpy as np
 import pytest
 
-from compilers.routing.intact_build import Intact
-from compilers.routing.link_repair import repaired
+from compilers.routing.intact_build import IntactBuild
+from compilers.routing.link_repair import repair_tables
 from compilers.targets.openflow import protocol as of
 from compilers.targets.openflow.encoder import Encoder
 from compilers.update.move_plan import plan
@@ -498,7 +498,7 @@ def test_a_move_to_other_cables_leads_around_what_is_drained():
     new = replace(polarfly_build(4), identity="f" * 16)
     drained = np.array([one == name for one in new.wiring.names])
     dead = np.zeros(new.wiring.far.shape, bool)
-    wanted = repaired(Intact.of(new), dead, drained).tables
+    wanted = repair_tables(IntactBuild.of(new), dead, drained).tables
     assert not np.array_equal(wanted.routes.egress, new.tables.routes.egress)
     assert np.array_equal(keeper.foresee(new).tables.routes.egress, wanted.routes.egress)
 
@@ -522,7 +522,7 @@ def around(made, datapath_id, links=()):
     for u, k in links:
         v = made.wiring.far[u, k]
         dead[u, k] = dead[v, made.wiring.far[v] == u] = True
-    return replace(made, tables=repaired(Intact.of(made), dead, drained).tables)
+    return replace(made, tables=repair_tables(IntactBuild.of(made), dead, drained).tables)
 
 
 @pytest.mark.parametrize("balance", ["spread", "valiant"])
@@ -539,7 +539,7 @@ def test_switches_forget_no_marks_while_a_switch_without_management_marks(balanc
     rollout = site.start(all_or_none=False).rollout
     with pytest.raises(pytest.fail.Exception, match="still"):
         site.run(steps=int(2 * ROLLOUT_PATIENCE / SETTLE))
-    assert (rollout.state, rollout.round) == ("forth", site.update.last - 1)
+    assert (rollout.state, rollout.round) == ("forth", site.update.last_round - 1)
     assert rollout.awaited == "n3 (absent), whose links are up"
     assert rollout.seconds_waiting > ROLLOUT_PATIENCE
     if returns:
@@ -552,7 +552,7 @@ def test_switches_forget_no_marks_while_a_switch_without_management_marks(balanc
         rollout.tick()
         site.settle()
         rollout.tick()
-        assert rollout.round == site.update.last
+        assert rollout.round == site.update.last_round
     assert rollout.awaited == ""
 
 
@@ -569,7 +569,7 @@ def test_switches_forget_no_marks_while_a_switch_that_refuses_its_rows_marks():
     rollout = site.start(all_or_none=False).rollout
     with pytest.raises(pytest.fail.Exception, match="still"):
         site.run(steps=int(2 * ROLLOUT_PATIENCE / SETTLE))
-    assert (rollout.state, rollout.round) == ("forth", site.update.last - 1)
+    assert (rollout.state, rollout.round) == ("forth", site.update.last_round - 1)
     assert rollout.awaited == "n3 (refused), whose links are up"
 
 
@@ -603,7 +603,7 @@ def test_a_move_that_waits_for_a_switch_can_be_undone():
 
 def loses_in_the_last_round(site, number):
     """A switch loses its connection as soon as it holds the last round, and forwards on."""
-    end, last = site.ends[number], site.update.last
+    end, last = site.ends[number], site.update.last_round
     while site.rollout.round < last:
         site.settle()
         site.rollout.tick()
@@ -668,12 +668,12 @@ def test_a_move_that_is_planned_anew_goes_on_to_await_a_switch(back):
         site.run("failed", steps=100)
     assert rollout.awaited
     replanned = plan(*(short if fewer else long))
-    assert replanned.last == site.update.last + (-1 if fewer else 1)
+    assert replanned.last_round == site.update.last_round + (-1 if fewer else 1)
     rollout.replan(SwitchPrograms(replanned), lambda: None)
     with pytest.raises(pytest.fail.Exception, match="still"):
         site.run("failed", steps=100)
     assert rollout.awaited
-    assert rollout.round == replanned.last - (1 if back else 2)
+    assert rollout.round == replanned.last_round - (1 if back else 2)
 
 
 @pytest.mark.parametrize("last", [False, True])
@@ -685,7 +685,7 @@ def test_the_way_back_waits_for_no_switch_that_never_got_the_last_round(last):
     if last:
         site.fabric.closed(absent)
     rollout = site.start(all_or_none=not last).rollout
-    while rollout.round < (site.update.last if last else 0):
+    while rollout.round < (site.update.last_round if last else 0):
         site.settle()
         rollout.tick()
         site.time += SETTLE

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from compilers.routing.intact_build import Intact
-from compilers.routing.link_repair import repaired
+from compilers.routing.intact_build import IntactBuild
+from compilers.routing.link_repair import repair_tables
 from compilers.targets.openflow.encoder import Encoder
 from controller.settings import Damping, Duties
 from controller.switches.session import LiveFabric
@@ -48,7 +48,7 @@ def links_of(build=BUILD):
 
 
 def tables_for(*links, build=BUILD):
-    return repaired(Intact.of(build), missing(build.wiring, [], list(links)).links).tables
+    return repair_tables(IntactBuild.of(build), missing(build.wiring, [], list(links)).links).tables
 
 
 def hold(net, tables, only=None):

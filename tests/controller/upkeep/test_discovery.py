@@ -20,7 +20,7 @@ from compilers.targets.openflow import protocol
 from compilers.wiring.wiring import Wiring
 from controller.openflow.messages import packet_in
 from controller.upkeep import lldp_frames as lldp
-from controller.upkeep.discovery import Discovery, Sight
+from controller.upkeep.discovery import Discovery, LinkSightings
 from controller.upkeep.link_silence import LinkSilence
 from tests.compilers.routed import routed
 from tests.compilers.wiring.makers import damaged, missing
@@ -83,7 +83,7 @@ def run(
     end: float,
     unmanaged: Container[int] = (),
     packets: Callable[[int, int], int] = lambda *_: 5,
-) -> list[Sight]:
+) -> list[LinkSightings]:
     """Let frames cross the cables, a tick every quarter second; what is seen each second.
 
     unmanaged: switches that nothing of ours reaches, and that reach us with nothing. packets: what

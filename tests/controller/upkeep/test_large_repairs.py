@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from compilers.routing.intact_build import Intact
-from compilers.routing.link_repair import repaired
+from compilers.routing.intact_build import IntactBuild
+from compilers.routing.link_repair import repair_tables
 from compilers.targets.openflow import protocol
 from compilers.targets.openflow.encoder import Encoder
 from controller.settings import Duties
@@ -29,7 +29,7 @@ def network(monkeypatch, rows=0):
 def drained_tables(*vertices):
     none = np.zeros(BUILD.wiring.far.shape, np.bool_)
     aside = np.isin(np.arange(13), vertices)
-    return repaired(Intact.of(BUILD), none, aside).tables
+    return repair_tables(IntactBuild.of(BUILD), none, aside).tables
 
 
 def left(*vertices):

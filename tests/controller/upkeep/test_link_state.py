@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from compilers.wiring.shared_risk import links_and_switches, resolve_name
 from compilers.wiring.wiring import Wiring
 from controller.settings import PENALTY_STEP, Damping, Duties
-from controller.upkeep.discovery import LinkEnds, Sight
+from controller.upkeep.discovery import LinkEnds, LinkSightings
 from controller.upkeep.flap_damping import Penalties
 from controller.upkeep.link_state import DOWN, Links
 from inventory.problems import InputError
@@ -79,10 +79,10 @@ def test_a_link_that_is_dead_is_not_said_to_stay_in_use(monkeypatch: pytest.Monk
     """As when others turn silent after it, and one cause may be behind all."""
     links = Links(routed(q=3).wiring, Duties(discover=True))
     one, none = np.arange(24) == 3, np.zeros(24, np.bool_)
-    monkeypatch.setattr(links.discovery, "sight", lambda *_: Sight(one, none, none))
+    monkeypatch.setattr(links.discovery, "sight", lambda *_: LinkSightings(one, none, none))
     links.evaluate(1.0)
     assert kinds(links, 1.0) == ["link-down"]
-    monkeypatch.setattr(links.discovery, "sight", lambda *_: Sight(none, none, one))
+    monkeypatch.setattr(links.discovery, "sight", lambda *_: LinkSightings(none, none, one))
     links.evaluate(2.5)
     assert kinds(links, 2.5) == []
     assert links.status()["doubtful"] == []

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from compilers.routing.intact_build import Intact
-from compilers.routing.link_repair import repaired
+from compilers.routing.intact_build import IntactBuild
+from compilers.routing.link_repair import repair_tables
 from compilers.wiring.shared_risk import links_and_switches, resolve_name
 from controller.settings import Duties
 from controller.upkeep.repair_keeper import ROUND_PATIENCE
@@ -171,7 +171,7 @@ def test_a_switch_that_has_left_is_drained_and_taken_back():
     net.tick(1.5)
     assert np.flatnonzero(keeper.drained).tolist() == [7]
     none = np.zeros(BUILD.wiring.far.shape, np.bool_)
-    tables = repaired(Intact.of(BUILD), none, np.arange(13) == 7).tables
+    tables = repair_tables(IntactBuild.of(BUILD), none, np.arange(13) == 7).tables
     assert not hold(net, tables)
     net.connect(7)
     net.tick()
@@ -246,7 +246,7 @@ def test_a_module_is_drained_and_used_again():
     net.run()
     assert drained(keeper) == ({*group.links}, [])
     dead = links_and_switches(MODULES.wiring.far, [group])[0]
-    assert hold(net, repaired(Intact.of(MODULES), dead).tables) == []
+    assert hold(net, repair_tables(IntactBuild.of(MODULES), dead).tables) == []
     assert keeper.status()["asked"] == ["module:n3/m1"]
     assert keeper.status()["down"] == []
     keeper.drain("n7")

@@ -26,9 +26,9 @@ from extensions.papers.result_cache import (
     TimeKey,
     cached_results,
     caching_in,
-    checked,
     only_from,
     points_digest,
+    recompute_sample,
 )
 from extensions.simulation.collective_completion import CompletionTime
 from inventory.problems import InputError
@@ -120,7 +120,7 @@ def test_a_collective_that_did_not_end_has_no_time(
     ]
     with file.open("w", newline="") as stream:
         csv.writer(stream, lineterminator="\n").writerows([head, *rows])
-    again = checked(file, 2, 0, lambda _: replace(first, cycles=now))
+    again = recompute_sample(file, 2, 0, lambda _: replace(first, cycles=now))
     assert [point.agrees for point in again] == [agrees] * 2
 
 

@@ -59,7 +59,7 @@ def test_cells(name):
 @pytest.mark.parametrize("name", sorted({*DIFFERENT} - {"projective-3"}))
 def test_a_cell_that_differs_is_corrected_by_the_notes_on_it_alone(name: str) -> None:
     """A subscription by another formula agreed, and the dragonfly had the demi-PN's note."""
-    claims = {claim.says: claim for claim in table_evidence(name).claims}
+    claims = {claim.statement: claim for claim in table_evidence(name).claims}
     corrected = {says for says, claim in claims.items() if claim.verdict == "corrected"}
     wrong = DIFFERENT[name].keys() & NOT_IN_PRINT if "projective" in name else DIFFERENT[name]
     assert corrected == {f"{network}: {quantity}" for network, quantity in wrong}
@@ -82,7 +82,7 @@ def test_every_printed_number_but_its_own_fails() -> None:
                 unit = 2 * claim.rounding or 1
                 for other in (claim.printed - unit, claim.printed + unit):
                     changed = replace(claim, printed=other).verdict
-                    assert changed in ("differs", "corrected"), (name, claim.says)
+                    assert changed in ("differs", "corrected"), (name, claim.statement)
 
 
 def test_all_costs_of_10000_nodes_are_those_at_another_price_of_optical_cables() -> None:
@@ -90,8 +90,8 @@ def test_all_costs_of_10000_nodes_are_those_at_another_price_of_optical_cables()
     cents = 0
     for name in ("projective-4", "projective-6"):
         for claim in table_evidence(name).claims:
-            if claim.says.endswith("cost per host ($)") and claim.verdict == "differs":
-                network = claim.says.partition(":")[0]
+            if claim.statement.endswith("cost per host ($)") and claim.verdict == "differs":
+                network = claim.statement.partition(":")[0]
                 entry = read(SOURCE).data[name]["networks"][network]
                 one = configuration(entry, 10_000)
                 cables = one.design.links - one.electrical
@@ -119,7 +119,7 @@ def test_sizes_are_counted_in_built_graphs(name: str, monkeypatch: pytest.Monkey
 
 def test_parameters_that_the_text_has_lost_are_a_reading() -> None:
     """Those of four networks were fitted to the printed routers, which were then called equal."""
-    claims = {claim.says: claim for claim in table_evidence("polarstar-3").claims}
+    claims = {claim.statement: claim for claim in table_evidence("polarstar-3").claims}
     for name in ("PS-IQ", "Bundlefly (BF)", "3-D HyperX (HX)"):
         assert claims[f"{name}: radix"].verdict == "taken"
         for quantity in ("routers", "endpoints"):
@@ -130,13 +130,13 @@ def test_parameters_that_the_text_has_lost_are_a_reading() -> None:
 
 
 def test_the_routers_of_jellyfish_are_put_in() -> None:
-    taken = [c.says for c in table_evidence("polarfly-5").claims if c.verdict == "taken"]
+    taken = [c.statement for c in table_evidence("polarfly-5").claims if c.verdict == "taken"]
     assert taken == ["Jellyfish (JF): routers", "Jellyfish (JF): radix"]
 
 
 def test_more_compute_nodes_than_formula_one_allows_are_a_reading() -> None:
     found = [c for c in table_evidence("projective-4").claims if "Formula (1) allows" in c.why]
-    assert {c.says.partition(":")[0] for c in found} == {"Hamming K22²"}
+    assert {c.statement.partition(":")[0] for c in found} == {"Hamming K22²"}
     assert {c.verdict for c in found} == {"reading"}
 
 
@@ -159,5 +159,7 @@ def test_a_value_that_is_not_computed_does_not_differ(monkeypatch: pytest.Monkey
     table = paper_table("polarstar-3")
     assert [cell.quantity for cell in table.cells if cell.differs] == ["routers"]
     assert ["PS-IQ", "1,064", "15", "–"] in table.rows
-    claims = [claim for claim in table_evidence("polarstar-3").claims if "endpoints" in claim.says]
+    claims = [
+        claim for claim in table_evidence("polarstar-3").claims if "endpoints" in claim.statement
+    ]
     assert {claim.verdict for claim in claims} == {"not computed"}

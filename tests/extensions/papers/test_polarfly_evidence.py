@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from compilers.evaluation.analysis.bisection import bisection
-from compilers.evaluation.analysis.resilience import Point, Resilience
+from compilers.evaluation.analysis.resilience import FailurePoint, Resilience
 from compilers.topology.families import build_topology
 from compilers.topology.field import prime_power
 from extensions.baselines import slimfly
@@ -33,7 +33,7 @@ from tests.extensions.papers.quick_evidence import quick
 @cache
 def expansion() -> dict[str, PaperClaim]:
     """The claims of Table IV, which take seconds, by what they say."""
-    return {claim.says: claim for claim in quick(polarfly_tables.expansion_methods).claims}
+    return {claim.statement: claim for claim in quick(polarfly_tables.expansion_methods).claims}
 
 
 FAINT, BLACK = "#c9d0d7", "#30363d"
@@ -74,7 +74,7 @@ def test_printed_paths_of_three_links_are_those_around_the_middle(q: int):
     verdicts = {
         claim.verdict
         for claim in quick(polarfly_tables.path_diversity).claims
-        if "not adjacent" in claim.says and "of 3 links" in claim.says
+        if "not adjacent" in claim.statement and "of 3 links" in claim.statement
     }
     assert verdicts == {"reading"}
 
@@ -105,12 +105,12 @@ def test_every_cut_from_radix_24_on_has_more_than_40_per_cent() -> None:
 
 def test_links_that_stay_are_looked_for_in_the_grown_graph() -> None:
     claims = quick(polarfly_structure.growth_methods).claims
-    stay = [claim for claim in claims if "links that stay" in claim.says]
+    stay = [claim for claim in claims if "links that stay" in claim.statement]
     assert [(claim.printed, claim.computed) for claim in stay] == [(24, 24), (24, 24)]
 
 
 def test_triangles_of_figure_six_are_no_count_of_links() -> None:
-    claims = {claim.says: claim.computed for claim in quick(polarfly_structure.er7).claims}
+    claims = {claim.statement: claim.computed for claim in quick(polarfly_structure.er7).claims}
     assert claims["its triangles, (q-1)/2"] == 3
     assert claims["that share the centre only: vertices of their other links"] == 6
 
@@ -141,7 +141,9 @@ def test_diameters_without_one_link_or_switch_are_those_of_networkx(q: int):
 
 def test_figure_two_counts_what_achieves_the_bound() -> None:
     """Hoffman–Singleton's graph was in it by the formula of its order alone."""
-    claims = [claim for claim in quick(polarfly_scale.moore_bound).claims if "built" in claim.says]
+    claims = [
+        claim for claim in quick(polarfly_scale.moore_bound).claims if "built" in claim.statement
+    ]
     assert [(claim.verdict, claim.computed) for claim in claims] == [
         ("equal", size) for size in (10, 3, 100, 50, 7, 100)
     ]
@@ -199,7 +201,7 @@ def test_support_that_may_be_in_part_is_not_computed() -> None:
     """Three cables of four had to stay, of Slim Fly 53 % did, and any two radixes were enough.
     All cables of MLFM stay, but its units grow; the print was called wrong. The measure was chosen
     by the printed mark: with the marks of OFT and Slim Fly swapped both passed."""
-    claims = {claim.says: claim for claim in quick(polarfly_feasibility.feasibility).claims}
+    claims = {claim.statement: claim for claim in quick(polarfly_feasibility.feasibility).claims}
     expandable = {
         says.partition(":")[0]: claim for says, claim in claims.items() if "expandable" in says
     }
@@ -253,7 +255,7 @@ def test_limits_of_figures_one_and_two_would_not_pass_another_per_cent() -> None
         *quick(polarfly_scale.degrees).claims,
         *quick(polarfly_scale.moore_bound).claims,
     ]
-    claims = {claim.says: claim for claim in found}
+    claims = {claim.statement: claim for claim in found}
     share = claims["asymptotically 50 % more degrees"]
     assert share.verdict == "reading"
     for other in (1.49, 1.51):
@@ -284,18 +286,18 @@ def test_an_order_of_medians_within_their_error_is_not_told(
     ratios = tuple(0.7 + 0.002 * run for run in range(100))
     near = tuple(ratio + 0.01 for ratio in ratios)
     curve = tuple(
-        Point(part, 0, diameter, 2.0) for part, diameter in ((0, 2), (0.05, 4), (0.55, 4))
+        FailurePoint(part, 0, diameter, 2.0) for part, diameter in ((0, 2), (0.05, 4), (0.55, 4))
     )
     runs = iter(Resilience(one, one[49], curve) for one in (ratios, near, ratios, ratios, near))
     monkeypatch.setattr(polarfly_failures, "resilience", lambda *_: next(runs))
-    claims = {claim.says: claim for claim in polarfly_failures.broken_links(True).claims}
+    claims = {claim.statement: claim for claim in polarfly_failures.broken_links(True).claims}
     assert claims["Slim Fly marginally later"].verdict == "not computed"
     assert "error of" in claims["Slim Fly marginally later"].why
 
 
 def test_modules_of_figure_fifteen_are_whole_ones() -> None:
     """Ports of the Dragonfly, 1.42 times PolarFly's, were held against 6 modules over 4."""
-    claims = {claim.says: claim for claim in quick(polarfly_costs.port_costs).claims}
+    claims = {claim.statement: claim for claim in quick(polarfly_costs.port_costs).claims}
     modules = [claim for says, claim in claims.items() if "modules of 8 ports" in says]
     assert [(c.verdict, c.computed) for c in modules] == [("reading", n) for n in (4, 4, 6)]
 
@@ -312,7 +314,7 @@ def test_paths_of_four_links_to_a_quadric_are_fewer_than_in_print() -> None:
             counts.setdefault("-".join(sorted((names[one], names[other]))), set()).add(four)
     assert counts == {"W-W": {16}, "V1-W": {18}, "V2-W": {20}}
     wrong = [c for c in quick(polarfly_tables.path_diversity).claims if c.verdict == "corrected"]
-    assert [(c.printed, c.computed) for c in wrong if "q = 5" in c.says] == [
+    assert [(c.printed, c.computed) for c in wrong if "q = 5" in c.statement] == [
         (20, 16),
         (22, 18),
         (24, 20),

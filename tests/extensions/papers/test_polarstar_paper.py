@@ -47,7 +47,7 @@ def graph_of(found: Diagram | Topology) -> nx.Graph:
 
 
 def claim(evidence: Evidence, says: str) -> float:
-    return next(each.computed for each in evidence.claims if each.says == says)
+    return next(each.computed for each in evidence.claims if each.statement == says)
 
 
 def test_the_products_drawn_are_a_prism_and_petersens_graph():
@@ -101,7 +101,7 @@ def test_some_paley_graphs_have_property_r_star_and_that_of_17_vertices_has_not(
     joined = nx.to_numpy_array(nx.Graph(nx.paley_graph(17)), range(17), dtype=bool)
     assert involution_of_rstar(joined) is None
     readings = {
-        found.says.partition(",")[0]: found.why
+        found.statement.partition(",")[0]: found.why
         for found in quick(polarstar_tables.supernodes).claims
         if "of every member" in found.why
     }
@@ -113,9 +113,9 @@ def test_some_paley_graphs_have_property_r_star_and_that_of_17_vertices_has_not(
 def test_graphs_of_our_own_are_no_evidence_of_those_of_another_paper() -> None:
     """The orders were equal, of graphs that are built here with the printed orders."""
     verdicts = {
-        found.says.partition(", members")[0]: (found.verdict, found.why)
+        found.statement.partition(", members")[0]: (found.verdict, found.why)
         for found in quick(polarstar_tables.supernodes).claims
-        if found.says.startswith("bdf")
+        if found.statement.startswith("bdf")
     }
     properties = {name: verdicts.pop(f"bdf: {name}") for name in ("R1", "R*", "symmetric")}
     assert [verdict for verdict, _ in properties.values()] == ["not computed"] * 3
@@ -127,7 +127,7 @@ def test_graphs_of_our_own_are_no_evidence_of_those_of_another_paper() -> None:
 
 def test_marks_that_rank_leave_out_fat_tree_and_say_so() -> None:
     """Its steps decide the order by the power of the radix: 2, or its diameter, 4."""
-    claims = {found.says: found for found in quick(polarstar_tables.networks).claims}
+    claims = {found.statement: found for found in quick(polarstar_tables.networks).claims}
     stable = claims["Fat-tree: stable, full mark"]
     assert stable.verdict == "not computed"
     assert "0.236 with the square" in stable.why
@@ -190,7 +190,7 @@ def test_orders_of_the_bound_are_those_of_graphs():
 
 def test_the_geometric_means_are_those_of_the_abstract():
     evidence = quick(polarstar_scale.moore_efficiency)
-    verdicts = {each.says.split()[4].rstrip(","): each.verdict for each in evidence.claims[:3]}
+    verdicts = {each.statement.split()[4].rstrip(","): each.verdict for each in evidence.claims[:3]}
     assert verdicts == {"Bundlefly": "equal", "Dragonfly": "equal", "HyperX": "equal"}
     first = evidence.claims[0]
     assert replace(first, computed=first.computed * 1.05).verdict == "differs"
@@ -227,7 +227,7 @@ def test_cuts_over_a_few_radixes_refute_no_average_of_the_paper(
     monkeypatch.setattr(
         polarstar_measures, "least_cut_fraction", lambda family: 0.9 * cut(family).fraction
     )
-    claims = {each.says: each for each in polarstar_measures.cuts(True).claims}
+    claims = {each.statement: each for each in polarstar_measures.cuts(True).claims}
     verdicts = {
         name: claims[f"PolarStar has more than {name}, on average"].verdict
         for name in ("HyperX", "Bundlefly", "Dragonfly", "Megafly")
@@ -241,11 +241,11 @@ def test_cuts_over_a_few_radixes_refute_no_average_of_the_paper(
 
 
 def test_marks_that_rank_are_a_reading_and_bundles_are_of_one_member():
-    claims = {each.says: each for each in quick(polarstar_tables.networks).claims}
+    claims = {each.statement: each for each in quick(polarstar_tables.networks).claims}
     says = "links between adjacent modules"
     assert claims[f"Dragonfly h=2: {says}, half mark, most"].computed == 1
     assert claims[f"Slim Fly q=5: {says}, full mark, fewest"].computed == 5
-    ranked = [each for each in claims.values() if " marks above " in each.says]
+    ranked = [each for each in claims.values() if " marks above " in each.statement]
     assert {(each.verdict, each.relation) for each in ranked} == {("reading", ">")}
 
 
@@ -271,7 +271,7 @@ def test_cayley_supernodes_are_tried_that_are_no_paley_graphs(order: int) -> Non
     node = cayley(order)
     assert 2 * node.degree == order + (order % 2)
     assert node.has_property()
-    says = [found.says for found in quick(polarstar_tables.supernodes).claims]
+    says = [found.statement for found in quick(polarstar_tables.supernodes).claims]
     of_members = [text for text in says if re.match(r"cayley: .* members of", text)]
     assert len(of_members) == 3
     assert all(str(order) in re.findall(r"\d+", text) for text in of_members)
@@ -286,8 +286,8 @@ def test_a_property_whose_definition_the_text_has_lost_is_a_reading() -> None:
             polarstar_structure.inductive_quads,
         )
         for each in quick(exhibit).claims
-        if "R1," in each.says or "R*," in each.says or "case holds" in each.says
-        if not each.says.startswith("bdf")
+        if "R1," in each.statement or "R*," in each.statement or "case holds" in each.statement
+        if not each.statement.startswith("bdf")
     ]
     assert len(found) == 4 + 4 + 1 + 6
     assert {(each.verdict, each.why.startswith("The text has lost")) for each in found} == {

@@ -62,7 +62,7 @@ def test_the_bound_is_the_printed_one() -> None:
 
 def test_figure_seven_has_one_point_more_of_delorme() -> None:
     claims = quick(projective_plots.costs).claims
-    wrong = [each.says.partition(":")[0] for each in claims if each.verdict == "corrected"]
+    wrong = [each.statement.partition(":")[0] for each in claims if each.verdict == "corrected"]
     assert wrong == ["two points only of Delorme's graph"]
 
 
@@ -144,7 +144,7 @@ def test_formulas_of_slim_fly_are_held_against_its_graphs() -> None:
 
 def test_curves_of_figures_seven_and_nine_are_all_there() -> None:
     names = [curve.name for curve in quick(projective_plots.costs).panels[0].curves]
-    assert names == [*(each.name for each in GROWTHS if each.computed), "ideal, R = 64"]
+    assert names == [*(each.name for each in GROWTHS if each.has_formulas), "ideal, R = 64"]
     drawn = {
         curve.name: curve.y for curve in quick(projective_plots.three_networks).panels[0].curves
     }
@@ -153,7 +153,9 @@ def test_curves_of_figures_seven_and_nine_are_all_there() -> None:
     assert drawn["Slim Fly MMS: k̄/u"] == tuple(each.mean / each.utilisation for each in fly)
 
 
-@pytest.mark.parametrize("family", sorted(name for name in SMALL_MEMBERS if growth(name).computed))
+@pytest.mark.parametrize(
+    "family", sorted(name for name in SMALL_MEMBERS if growth(name).has_formulas)
+)
 def test_formulas_are_what_is_measured_in_built_graphs(family: str) -> None:
     """Eight families of fourteen were assumed to be generalised Moore graphs with u = 1."""
     found = [*measured_members(family)]
@@ -200,7 +202,7 @@ def test_distances_of_delormes_graph_of_32_are_those_of_the_formula() -> None:
 
 
 def test_what_the_paper_puts_in_is_no_result() -> None:
-    claims = {claim.says: claim for claim in quick(projective_tables.ten_thousand).claims}
+    claims = {claim.statement: claim for claim in quick(projective_tables.ten_thousand).claims}
     assert claims["demi-PN(27): electrical cables"].verdict == "taken"
     optical = claims["demi-PN(27): optical cables"]
     assert optical.verdict == "reading"
@@ -217,7 +219,9 @@ def test_a_wrong_coefficient_of_table_three_is_found(monkeypatch: pytest.MonkeyP
         return {**limit.formulas(q), "T": 4 * (q**3 + 2 * q**2 + 2 * q + 2) / 5}
 
     monkeypatch.setitem(LIMITS, name, limit._replace(formulas=wrong))
-    verdicts = {c.says: c.verdict for c in projective_tables.structural_parameters(True).claims}
+    verdicts = {
+        c.statement: c.verdict for c in projective_tables.structural_parameters(True).claims
+    }
     assert [says for says, verdict in verdicts.items() if verdict == "differs"] == [
         "PN, q=23: T = 4(q³+2q²+2q+1)/5"
     ]
@@ -229,12 +233,16 @@ def test_no_other_number_of_tables_two_and_three_passes() -> None:
         if claim.verdict != "not computed":
             assert claim.printed is not None
             for part in (0.99998, 1.00002):
-                assert replace(claim, printed=part * claim.printed).verdict == "differs", claim.says
+                assert replace(claim, printed=part * claim.printed).verdict == "differs", (
+                    claim.statement
+                )
     for claim in table_two()[:-1]:
         if claim.verdict != "not computed":
             assert claim.printed is not None
             for part in (0.997, 1.003):
-                assert replace(claim, printed=part * claim.printed).verdict == "differs", claim.says
+                assert replace(claim, printed=part * claim.printed).verdict == "differs", (
+                    claim.statement
+                )
 
 
 def test_printed_numbers_of_the_examples_are_those_of_the_formulas() -> None:
@@ -276,7 +284,7 @@ def test_delormes_graph_of_the_hexagon_of_three_exists() -> None:
 def test_delormes_graph_of_quadrangles_is_not_said_to_attain_the_bound() -> None:
     """Its k̄/u at q = 8 was called that of q = 32, of which u is not computed."""
     claims = quick(projective_plots.costs).claims
-    (claim,) = [c for c in claims if c.says.startswith("Delorme, quadrangles")]
+    (claim,) = [c for c in claims if c.statement.startswith("Delorme, quadrangles")]
     assert claim.verdict == "not computed"
     assert claim.why.startswith("2.7 % above it at q = 8.")
 
@@ -284,7 +292,7 @@ def test_delormes_graph_of_quadrangles_is_not_said_to_attain_the_bound() -> None
 def test_slim_fly_has_a_smaller_distance_than_each_demi_pn_as_large() -> None:
     """Between two demi-PNs, where the figure has a line and no network, it has not always."""
     claims = quick(projective_plots.three_networks).claims
-    (smallest,) = [claim for claim in claims if "smallest average distance" in claim.says]
+    (smallest,) = [claim for claim in claims if "smallest average distance" in claim.statement]
     assert (smallest.verdict, smallest.printed, smallest.computed) == ("reading", 13, 13)
     assert smallest.interpretation.endswith("is below MMS of q = 5, 9, 13.")
 
@@ -304,7 +312,9 @@ def test_that_k_over_u_of_pn_is_k_is_measured_and_not_assumed(
     """It was u = 1 of the formula, compared with itself."""
     uneven = MeasuredMember(5, 3, 2.42, 0.8)
     monkeypatch.setattr(projective_plots, "measured_members", lambda _family: iter([uneven]))
-    (claim,) = [c for c in projective_plots.three_networks(True).claims if "coincide" in c.says]
+    (claim,) = [
+        c for c in projective_plots.three_networks(True).claims if "coincide" in c.statement
+    ]
     assert (claim.verdict, claim.computed) == ("differs", pytest.approx(2.42 / 0.8 - 2.42))
 
 
@@ -321,7 +331,7 @@ def test_lines_of_figure_eight_are_sorted_by_what_is_computed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """They were sorted by the limits that Table II prints."""
-    printed = [replace(family, mean=-family.mean) for family in GROWTHS]
+    printed = [replace(family, mean_limit=-family.mean_limit) for family in GROWTHS]
     before = projective_plots.scalability(True).claims
     monkeypatch.setattr(projective_plots, "GROWTHS", printed)
     assert projective_plots.scalability(True).claims == before
@@ -330,7 +340,9 @@ def test_lines_of_figure_eight_are_sorted_by_what_is_computed(
 def test_sizes_of_the_examples_are_counted_in_built_graphs() -> None:
     """They were put in by hand for most rows."""
     assert {*EXAMPLES} == {*LIMITS}
-    claims = {claim.says: claim for claim in quick(projective_tables.structural_parameters).claims}
+    claims = {
+        claim.statement: claim for claim in quick(projective_tables.structural_parameters).claims
+    }
     assert claims["PN, q=23: N"].computed == 2 * (23**2 + 23 + 1)
     assert claims["Delorme quadrangle, q=32: Δ"].computed == 33
     assert claims["hexagon incidence, q=5: N"].computed == 2 * 3906
@@ -339,22 +351,22 @@ def test_sizes_of_the_examples_are_counted_in_built_graphs() -> None:
 def test_a_formula_of_table_three_is_a_reading() -> None:
     """Of 3D Hamming graphs and hypercubes the members were so large that nothing was left."""
     claims = quick(projective_tables.structural_parameters).claims
-    of_formulas = {claim.verdict for claim in claims if " = " in claim.says}
+    of_formulas = {claim.verdict for claim in claims if " = " in claim.statement}
     assert of_formulas == {"reading", "not computed"}
 
 
 def test_the_complete_graph_of_48_ports_has_576_nodes_as_the_paper_counts() -> None:
-    (claim,) = [c for c in quick(projective_plots.scalability).claims if "576" in c.says]
+    (claim,) = [c for c in quick(projective_plots.scalability).claims if "576" in c.statement]
     assert (claim.verdict, claim.computed) == ("reading", 576)
     assert max(n * (n - 1) for n in range(2, 99) if 2 * (n - 1) <= 48) == 600
 
 
 def test_what_the_text_says_of_tables_four_and_five_is_judged() -> None:
     of_text = [
-        (claim.says, claim.verdict, round(claim.computed or 0, 2))
+        (claim.statement, claim.verdict, round(claim.computed or 0, 2))
         for exhibit in (projective_tables.ten_thousand, projective_tables.twenty_five_thousand)
         for claim in quick(exhibit).claims
-        if claim.says.startswith("§V-C")
+        if claim.statement.startswith("§V-C")
     ]
     assert [(verdict, ours) for _, verdict, ours in of_text] == [
         ("reading", 0.92),

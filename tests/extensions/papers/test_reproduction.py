@@ -74,12 +74,12 @@ def test_what_is_apart_has_a_reason(evidence):
             for c in found.claims
             if c.verdict in ("corrected", "differs", "contradicts", "not computed")
         ]
-        assert [c.says for c in apart if not c.why] == [], name
+        assert [c.statement for c in apart if not c.why] == [], name
 
 
 def test_words_of_a_strict_order_do_not_hold_between_equal_values(evidence):
     claims = [claim for found in evidence.values() for claim in found.claims]
-    orders = [claim.says for claim in claims if claim.relation in (">=", "<=")]
+    orders = [claim.statement for claim in claims if claim.relation in (">=", "<=")]
     assert [says for says in orders if STRICT.search(says)] == []
 
 
@@ -98,7 +98,7 @@ def test_a_verdict_follows_from_the_values():
     assert replace(claim, computed=0.95, mistake="a slip").verdict == "corrected"
     assert replace(claim, interpretation="of one level").verdict == "reading"
     assert replace(claim, computed=0.95, interpretation="of one level").verdict == "differs"
-    assert replace(claim, taken=True).verdict == "taken"
+    assert replace(claim, is_input=True).verdict == "taken"
     assert replace(claim, computed=None).verdict == "not computed"
     assert replace(claim, computed=0.95, relation=">=").verdict == "equal"
     assert replace(claim, computed=0.95, relation="<=").verdict == "contradicts"
@@ -121,7 +121,7 @@ def test_a_strict_order_does_not_hold_between_equal_values():
 
 def test_what_is_put_in_or_left_out_makes_no_verdict():
     computed = PaperClaim("8/9", printed=0.889, computed=0.8889, rounding=0.0005)
-    taken, left_out = replace(computed, taken=True), replace(computed, computed=None)
+    taken, left_out = replace(computed, is_input=True), replace(computed, computed=None)
     whole = Evidence((computed, taken, left_out))
     assert whole.verdict == "equal"
     assert whole.reasons == (
@@ -149,20 +149,20 @@ def test_an_order_that_is_the_other_way_round_never_agrees():
 
 def test_a_sentence_of_several_reasons_is_said_once():
     price = PaperClaim("costs", printed=2, computed=3, reason="By the text's price. In print 2.5.")
-    cables = replace(price, says="cables", reason="By the text's price. Our racks have 5.")
-    (why,) = Evidence((price, cables, replace(price, says="hosts"))).reasons
+    cables = replace(price, statement="cables", reason="By the text's price. Our racks have 5.")
+    (why,) = Evidence((price, cables, replace(price, statement="hosts"))).reasons
     assert why == "costs; cables; hosts: By the text's price. In print 2.5. Our racks have 5."
 
 
 def test_a_quick_run_is_no_verdict():
-    found = Evidence((PaperClaim("1", 1, 1),), quick=True)
+    found = Evidence((PaperClaim("1", 1, 1),), is_quick=True)
     assert found.verdict == "not computed"
     assert found.reasons == ("of smaller sizes, where 1 of 1 statements hold",)
 
 
 def test_statements_of_a_quick_run_have_no_verdict_either():
     order = PaperClaim("outperforms", printed=0.55, computed=0.5, relation=">=")
-    each, found = exhibit("polarfly-fig8"), Evidence((order,), quick=True)
+    each, found = exhibit("polarfly-fig8"), Evidence((order,), is_quick=True)
     text = dict(files(each, found, True))["verdict.json"]
     assert [claim["verdict"] for claim in json.loads(text)["claims"]] == ["not computed"]
     assert "| 0.5 | not explained |" not in "".join(page([(each, found)], PAPERS, ""))
@@ -171,7 +171,7 @@ def test_statements_of_a_quick_run_have_no_verdict_either():
 def test_every_word_of_table_one_is_judged():
     claims = exhibit("polarfly-table1").compute(False).claims
     for word in ("direct", "modular", "expandable", "flexible", "diameter 2"):
-        assert sum(f": {word}" in claim.says for claim in claims) == 7
+        assert sum(f": {word}" in claim.statement for claim in claims) == 7
 
 
 def test_files_of_an_exhibit_and_what_is_done_already(tmp_path: Path):
@@ -245,7 +245,7 @@ def test_a_figure_of_bisection_says_of_which_links_a_fat_tree_is_drawn():
     (drawn,) = (c.y for c in found.panels[0].curves if c.name == "Fat tree")
     assert set(drawn) == {2 * 100 * tree}
     assert "a cut has a quarter of all links" in found.setup[1]
-    says = {claim.says: claim for claim in found.claims}
+    says = {claim.statement: claim for claim in found.claims}
     growing = "reaching 50 % asymptotically: at q = 1,000,000,007 at least, by the eigenvalues"
     assert says[growing].verdict == "agrees"
     assert replace(says[growing], printed=0.49).verdict == "differs"
@@ -262,7 +262,7 @@ def test_a_figure_of_bisection_says_of_which_links_a_fat_tree_is_drawn():
 
 
 def test_the_failures_and_radixes_of_which_the_paper_says_that_they_are_few():
-    found = {each.says: each for each in quick_evidence("polarstar-fig14").claims}
+    found = {each.statement: each for each in quick_evidence("polarstar-fig14").claims}
     diameters = [
         (found[says].printed, found[says].computed)
         for says in (
@@ -272,7 +272,7 @@ def test_the_failures_and_radixes_of_which_the_paper_says_that_they_are_few():
         )
     ]
     assert diameters == [(1, 2), (1, 2), (0, 3)]
-    scale = {each.says: each for each in quick_evidence("polarstar-fig1").claims}
+    scale = {each.statement: each for each in quick_evidence("polarstar-fig1").claims}
     few = scale["Spectralfly has diameter 3 for very few radixes: fewer than any other"]
     assert (few.printed, few.computed) == (109, 20)
     assert "few radixes: 20 of 8 to 128" in FEW_RADIXES
@@ -282,7 +282,7 @@ def test_stability_of_cuts_is_not_told_by_a_third_of_the_radixes() -> None:
     """Inductive-Quad was "more stable" at radixes 9, 12, … 30: .033 against .040. At every radix
     from 9 to 24 it is .035 against .028, by METIS's cuts, which are upper bounds."""
     evidence = quick_evidence("polarstar-fig13")
-    (stable,) = [each for each in evidence.claims if "more stable" in each.says]
+    (stable,) = [each for each in evidence.claims if "more stable" in each.statement]
     assert stable.verdict == "not computed"
     assert stable.why.startswith("0.0348 against 0.0283.")
     assert "upper bounds" in stable.why
@@ -293,7 +293,7 @@ def test_stability_of_cuts_is_not_told_by_a_third_of_the_radixes() -> None:
 
 def test_what_formulas_assume_is_measured_or_not_computed() -> None:
     """k, u and the bound of figure 7 were the assumption, compared with itself."""
-    claims = {claim.says: claim for claim in quick_evidence("projective-table2").claims}
+    claims = {claim.statement: claim for claim in quick_evidence("projective-table2").claims}
     for says in ("Delorme, quadrangles: lim u", "Delorme, hexagons: lim k̄"):
         assert claims[says].verdict == "not computed"
     assert claims["dragonfly: k, of n = 3"].computed == 3
@@ -302,19 +302,20 @@ def test_what_formulas_assume_is_measured_or_not_computed() -> None:
     assert claims["PN: lim u"].computed in of_pn
     assert claims["PN: lim u"].verdict == "reading"
     drawn = {
-        claim.says.partition(":")[0]: claim for claim in quick_evidence("projective-fig7").claims
+        claim.statement.partition(":")[0]: claim
+        for claim in quick_evidence("projective-fig7").claims
     }
     assert drawn["hexagon incidence is not below the bound"].verdict == "equal"
     assert drawn["PN attains the bound"].verdict == "equal"
-    assert drawn["PN attains the bound"].says.endswith("built, of n = 5")
-    assert drawn["Slim Fly MMS does not attain the bound"].says.endswith("with R up to 64")
+    assert drawn["PN attains the bound"].statement.endswith("built, of n = 5")
+    assert drawn["Slim Fly MMS does not attain the bound"].statement.endswith("with R up to 64")
     assert drawn["dragonfly supersedes the 3D Hamming graph"].verdict == "reading"
 
 
 def test_a_limit_names_the_large_network_that_is_near_it() -> None:
     """Some were called equal, or left unsaid that no such network is built, or exists."""
     near = [
-        claim.says
+        claim.statement
         for name in ("fig4", "fig5", "fig6", "fig7", "fig8", "fig9", "table2")
         for claim in quick_evidence(f"projective-{name}").claims
         if claim.verdict == "agrees"
@@ -324,9 +325,9 @@ def test_a_limit_names_the_large_network_that_is_near_it() -> None:
     assert [says for says in near if not sized.search(says)] == []
     scaling = quick_evidence("projective-fig8").claims[:2]
     assert [claim.verdict for claim in scaling] == ["agrees", "agrees"]
-    assert all("R = " in claim.says and "by formula" in claim.says for claim in scaling)
+    assert all("R = " in claim.statement and "by formula" in claim.statement for claim in scaling)
     of_moore = quick_evidence("projective-fig9").claims[2]
-    assert "demi-PN's order by its formula; none has this Δ, 3,072" in of_moore.says
+    assert "demi-PN's order by its formula; none has this Δ, 3,072" in of_moore.statement
 
 
 def test_networks_of_a_table_are_named_where_one_is_corrected() -> None:
@@ -341,19 +342,19 @@ def test_statements_name_what_they_leave_out() -> None:
     """Figure 9 compared MMS and demi-PN only; hypercubes end far below R = 64; the text has lost
     PolarStar's figure 2; Bundlefly has no member of twelve radixes."""
     drawn, scaling, three = (quick_evidence(f"projective-fig{number}") for number in (7, 8, 9))
-    cubes = [claim.says for claim in drawn.claims if claim.says.startswith("hypercube")]
+    cubes = [claim.statement for claim in drawn.claims if claim.statement.startswith("hypercube")]
     assert [says.endswith("by formulas, of 16 dimensions, R = 18") for says in cubes] == [True]
     for evidence in (drawn, scaling):
         text = " ".join(evidence.setup)
         assert "up to 16 dimensions" in text
         assert "Delorme's graph is drawn for q = 2 and 8" in text
         assert "on hexagons are left out" in text
-    claims = {claim.says.partition(":")[0]: claim for claim in three.claims}
-    assert "MMS and PN" in claims["above 1000 compute nodes demi-PN is the cheapest"].says
+    claims = {claim.statement.partition(":")[0]: claim for claim in three.claims}
+    assert "MMS and PN" in claims["above 1000 compute nodes demi-PN is the cheapest"].statement
     assert claims["and in scale"].verdict == "reading"
     assert "are our choice" in quick_evidence("polarstar-fig2").setup[0]
     bundlefly = quick_evidence("polarstar-fig1").claims[0]
-    assert bundlefly.says.endswith("over the 109 that it has of radixes 8 to 128")
+    assert bundlefly.statement.endswith("over the 109 that it has of radixes 8 to 128")
 
 
 def test_the_readme_has_the_counts_of_the_evidence() -> None:

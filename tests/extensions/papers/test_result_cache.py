@@ -52,7 +52,7 @@ from manual.papers import WHOLE, of_kept_points
 FABRIC = PaperFabric({"family": "polarfly", "q": 3}, 2, "MIN")
 
 
-FEW = WholeRuns((0.1, 0.3), 2, {"drain": 2_000}, refined=True)
+FEW = WholeRuns((0.1, 0.3), 2, {"drain": 2_000}, refines_loads=True)
 
 
 def lines_of(file: Path, *words: str) -> str:
@@ -151,7 +151,7 @@ def no_hottest_links(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("no_hottest_links")
 def test_a_load_that_was_tried_is_not_the_printed_one_to_its_last_digit() -> None:
     """It is a reading, which names the loads that are not sustained."""
-    claims = {claim.says: claim for claim in of_kept_points(exhibit("polarfly-fig8")).claims}
+    claims = {claim.statement: claim for claim in of_kept_points(exhibit("polarfly-fig8")).claims}
     claim = claims["UGAL sustains up to 50 %: tornado"]
     assert (claim.verdict, claim.why) == (
         "reading",
@@ -165,7 +165,7 @@ def test_a_load_that_was_tried_is_not_the_printed_one_to_its_last_digit() -> Non
 @pytest.mark.usefixtures("no_hottest_links")
 def test_a_latency_at_a_load_that_is_not_sustained_is_a_reading() -> None:
     """UGAL_PF does not sustain .4 of tornado traffic, and its latency there was "equal"."""
-    claims = {claim.says: claim for claim in of_kept_points(exhibit("polarfly-fig8")).claims}
+    claims = {claim.statement: claim for claim in of_kept_points(exhibit("polarfly-fig8")).claims}
     found = {
         pattern: claims[f"UGAL_PF takes longer than UGAL, load 0.4: {pattern}"]
         for pattern in ("permutation", "tornado")
@@ -181,7 +181,7 @@ def test_a_latency_at_a_load_that_is_not_sustained_is_a_reading() -> None:
 def test_a_peak_that_may_lie_between_two_loads_tells_no_order() -> None:
     """Jellyfish sustains .4 of a permutation and not .5, where it accepts less. What it accepts at
     .4 was held against what PolarFly accepts at .5."""
-    claims = {claim.says: claim for claim in of_kept_points(exhibit("polarfly-fig8")).claims}
+    claims = {claim.statement: claim for claim in of_kept_points(exhibit("polarfly-fig8")).claims}
     claim = claims["outperforms JF, UGAL_PF against UGAL: permutation"]
     assert claim.verdict == "not computed"
     assert "sustains 0.4 and not 0.5" in claim.why
@@ -192,7 +192,7 @@ def test_a_peak_that_may_lie_between_two_loads_tells_no_order() -> None:
 def test_slower_to_adapt_is_no_longer_way() -> None:
     """A hop more under perm2hop, which UGAL has too, was part of the latency that was compared."""
     claims = of_kept_points(exhibit("polarfly-fig9")).claims
-    (claim,) = [claim for claim in claims if "slower to adapt" in claim.says]
+    (claim,) = [claim for claim in claims if "slower to adapt" in claim.statement]
     assert (claim.printed, claim.computed) == (
         pytest.approx(5.15, abs=0.05),
         pytest.approx(22.0, abs=0.1),
@@ -209,7 +209,7 @@ def test_the_hottest_links_of_slim_fly_and_jellyfish_are_of_our_tables(
         "minimal_share",
         lambda text, _pattern: shares.get(PaperFabric.of_text(text).topology["family"], 1.0),
     )
-    claims = {claim.says: claim for claim in of_kept_points(exhibit("polarfly-fig8")).claims}
+    claims = {claim.statement: claim for claim in of_kept_points(exhibit("polarfly-fig8")).claims}
     for name in ("SF", "JF"):
         claim = claims[f"outperforms {name}, MIN against MIN: uniform, by the hottest link"]
         assert claim.verdict == "reading"
@@ -220,8 +220,10 @@ def test_the_hottest_links_of_slim_fly_and_jellyfish_are_of_our_tables(
 def test_minimal_routes_of_a_permutation_carry_no_more_than_is_printed() -> None:
     """A slack of .002 let .0603 pass as 1/17, too."""
     claims = of_kept_points(exhibit("polarfly-fig8")).claims
-    simulated = [claim for claim in claims if claim.says.startswith("MIN carries at most 1/p: ")]
-    (claim,) = [claim for claim in simulated if claim.says.endswith(" permutation")]
+    simulated = [
+        claim for claim in claims if claim.statement.startswith("MIN carries at most 1/p: ")
+    ]
+    (claim,) = [claim for claim in simulated if claim.statement.endswith(" permutation")]
     assert claim.verdict == "equal"
     assert replace(claim, printed=1 / 17).verdict == "contradicts"
 
@@ -290,7 +292,7 @@ def test_what_is_routed_by_our_tables_is_not_equal() -> None:
     """PolarStar, Dragonfly, Slim Fly and Jellyfish take other minimal paths than the papers'."""
     for name in ("polarfly-fig8", "polarstar-fig9", "polarstar-fig10", "polarstar-fig11"):
         stars = ("PS", "DF", "SF", "JF") if name == "polarfly-fig8" else ("PS", "DF")
-        equal = [c.says for c in of_kept_points(exhibit(name)).claims if c.verdict == "equal"]
+        equal = [c.statement for c in of_kept_points(exhibit(name)).claims if c.verdict == "equal"]
         assert [says for says in equal if any(one in says for one in stars)] == []
 
 
@@ -300,7 +302,7 @@ def test_the_same_measure_is_comparable_and_outperforms() -> None:
     By usual routes a detour of Dragonfly carries more than PolarFly's.
     """
     evidence = of_kept_points(exhibit("polarfly-fig8"))
-    claims = {claim.says: claim for claim in evidence.claims}
+    claims = {claim.statement: claim for claim in evidence.claims}
     claim = claims["and outperforms UGAL on PolarFly: largest throughputs"]
     assert claim.verdict == "not computed"
     assert claim.why == f"0.849 against 0.892. {PEAK_BEHIND_THE_KNEE}"
@@ -356,7 +358,7 @@ def test_the_only_link_between_two_groups_carries_what_one_sends_the_other() -> 
 @pytest.mark.usefixtures("no_hottest_links")
 def test_the_manual_shows_whole_sizes_by_kept_points(name: str) -> None:
     evidence = of_kept_points(exhibit(name))
-    simulated = [claim for claim in evidence.claims if "by the hottest link" not in claim.says]
+    simulated = [claim for claim in evidence.claims if "by the hottest link" not in claim.statement]
     evidence = replace(evidence, claims=tuple(simulated))
     expected = {
         "polarfly-fig8": "reading",
@@ -401,7 +403,7 @@ def test_minimal_paths_of_two_pairs_share_a_link_under_perm2hop() -> None:
             links.update([(here, middle), (middle, goal)])
     assert max(links.values()) == 2
     claims = of_kept_points(exhibit("polarfly-fig9")).claims
-    found = {claim.says: claim for claim in claims if claim.verdict == "differs"}
+    found = {claim.statement: claim for claim in claims if claim.verdict == "differs"}
     saturation = found.pop("perm2hop: almost 50 % with UGAL_PF")
     assert saturation.computed == 0.5625
     assert saturation.why.startswith("It sustains 0.55 and not 0.575; ")
@@ -414,20 +416,20 @@ def test_minimal_paths_of_two_pairs_share_a_link_under_perm2hop() -> None:
 @pytest.mark.usefixtures("no_hottest_links")
 def test_a_load_above_one_that_is_not_sustained_tells_no_saturation() -> None:
     """With one seed UGAL_PF sustains .5 of tornado traffic and not .4: "up to 50 %" held."""
-    claims = {claim.says: claim for claim in of_kept_points(exhibit("polarfly-fig8")).claims}
+    claims = {claim.statement: claim for claim in of_kept_points(exhibit("polarfly-fig8")).claims}
     for routing, verdict in (("UGAL", "reading"), ("UGAL_PF", "not computed")):
         assert claims[f"{routing} sustains up to 50 %: tornado"].verdict == verdict
     both = "saturates between 50 and 66 %, UGAL and UGAL_PF: "
     lower = [
-        (claim.says.removeprefix(both), claim.verdict)
+        (claim.statement.removeprefix(both), claim.verdict)
         for claim in of_kept_points(exhibit("polarfly-fig8")).claims
-        if claim.says.startswith(both) and claim.relation == ">="
+        if claim.statement.startswith(both) and claim.relation == ">="
     ]
     assert lower == [("permutation", "reading"), ("tornado", "not computed")]
 
 
 def test_figure_ten_has_the_printed_numbers_of_routers() -> None:
-    claims = {claim.says: claim for claim in of_kept_points(exhibit("polarfly-fig10")).claims}
+    claims = {claim.statement: claim for claim in of_kept_points(exhibit("polarfly-fig10")).claims}
     found = [claims[f"q = {q}: routers"] for q in (13, 19, 25, 31)]
     assert [(c.printed, c.verdict) for c in found] == [
         (count, "equal") for count in (183, 381, 651, 993)
@@ -438,7 +440,9 @@ def test_figure_ten_has_the_printed_numbers_of_routers() -> None:
 def test_orders_of_saturation_name_the_load_that_is_compared() -> None:
     """None of the loads of PolarStar's figure 10 is sustained with minimal routes."""
     found = of_kept_points(exhibit("polarstar-fig10"))
-    simulated = [claim.says for claim in found.claims if "by the hottest link" not in claim.says]
+    simulated = [
+        claim.statement for claim in found.claims if "by the hottest link" not in claim.statement
+    ]
     assert simulated
     assert all(says.endswith(", by the largest accepted load") for says in simulated)
     for name in ("polarfly-fig8", "polarstar-fig9"):
@@ -472,8 +476,8 @@ def test_figure_nine_has_a_panel_for_each_permutation() -> None:
     assert [panel.title for panel in found.panels[:2]] == ["perm2hop", "perm1hop"]
     for panel in found.panels:
         assert [curve.name for curve in panel.curves] == ["PF-MIN", "PF-UGAL", "PF-UGAL_PF"]
-    slower = [claim for claim in found.claims if claim.says.startswith("UGAL_PF takes longer")]
-    assert [claim.says.split(": ")[1] for claim in slower] == ["perm2hop", *PERMUTATIONS]
+    slower = [claim for claim in found.claims if claim.statement.startswith("UGAL_PF takes longer")]
+    assert [claim.statement.split(": ")[1] for claim in slower] == ["perm2hop", *PERMUTATIONS]
     assert {claim.verdict for claim in slower} == {"equal"}
 
 

@@ -64,8 +64,8 @@ def test_a_plane_by_class_is_what_it_is_by_destination(
     assert isinstance(build.tables.routes.egress, LineEgress)
     found, every = of_plane(build, kinds), local_proof(build, kinds)
     assert found
-    assert not len(found.open)
-    assert not len(every.open)
+    assert not len(found.unproved_destinations)
+    assert not len(every.unproved_destinations)
     assert found.choices.sum() == every.choices.sum()
     assert np.array_equal(found.hop_counts.sum(axis=0), every.hop_counts.sum(axis=0))
     assert found.longest.tolist() == every.longest.tolist()
@@ -81,7 +81,7 @@ def test_a_spoilt_plane_is_proved_only_where_each_destination_is() -> None:
         found = of_plane(mutant)
         left += found is None
         if found:
-            assert not len(local_proof(mutant, PROVABLE_KINDS).open)
+            assert not len(local_proof(mutant, PROVABLE_KINDS).unproved_destinations)
             require_walks_agree(mutant, found)
     assert left
 
@@ -92,7 +92,7 @@ def test_a_star_by_class_is_what_walks_find(fabric: tuple[int, str, int], spread
     build = by_class(*fabric, spread)
     found = of_star(build)
     assert found
-    assert not len(found.open)
+    assert not len(found.unproved_destinations)
     walked = walk_minimal(build, None)
     assert tuple(np.trim_zeros(found.hop_counts[0], "b").tolist()) == walked.hop_counts
     require_walks_agree(build, found)

@@ -12,7 +12,7 @@ from compilers.proof.proof_options import ProofOptions
 from compilers.proof.verification import judge
 from compilers.proof.walks.delivery import verify
 from compilers.routing.choose import choices
-from compilers.routing.minimal_routes import minimal
+from compilers.routing.minimal_routes import minimal_tables
 from compilers.routing.plane_choices import with_plane_repairs
 from compilers.wiring.shared_risk import modules_of
 from extensions.scale.module_orbits import module_bounds
@@ -34,7 +34,7 @@ def by_chance(build, seed, aware=True):
     wiring = replace(wiring, port=port, far_port=far_port)
     forwarding = replace(build.forwarding, disjoint=False, protect="node")
     module = modules_of(wiring, build.hardware) if aware else None
-    tables = minimal(build.topology, wiring)
+    tables = minimal_tables(build.topology, wiring)
     tables = choices(tables, build.topology, wiring, forwarding, True, module)
     return replace(build, wiring=wiring, tables=tables, forwarding=forwarding)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from compilers.proof.proof_options import ProofOptions
-from compilers.proof.soundness.build_soundness import walkable
+from compilers.proof.soundness.build_soundness import unwalkable_values
 from compilers.proof.walks.delivery import verify
 from compilers.proof.walks.minimal_walk import walk_minimal
 from compilers.routing.plane_minimal import polarfly_routes
@@ -86,7 +86,7 @@ def test_lines_prove_nothing_that_is_not_so(q: int, split: bool) -> None:
             assert np.array_equal(egress.towards(every), np.asarray(egress))
             assert np.array_equal(egress[every[:, None], every], np.asarray(egress))
             mutant = with_rows(build, egress)
-        if walkable(mutant).count:
+        if unwalkable_values(mutant).count:
             harmful += 1
             continue
         counts, walked = proved_lines(mutant), walk_minimal(stored(mutant), None)
@@ -131,7 +131,7 @@ def rewired(q: int) -> Build:
 @pytest.mark.parametrize("q", [3, 4, 7])
 def test_lines_that_are_no_plane_s_prove_nothing(q: int) -> None:
     mutant = rewired(q)
-    assert not walkable(mutant).count
+    assert not unwalkable_values(mutant).count
     assert proved_lines(mutant) is None
     walked = walk_minimal(stored(mutant), None)
     assert walked.delivered < walked.pairs

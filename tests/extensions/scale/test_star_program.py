@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from compilers.proof.proof_options import ProofOptions
-from compilers.proof.soundness.build_soundness import walkable
+from compilers.proof.soundness.build_soundness import unwalkable_values
 from compilers.proof.walks.delivery import verify
 from compilers.proof.walks.minimal_walk import walk_minimal
 from compilers.routing import polarstar_minimal
@@ -102,7 +102,7 @@ def test_a_program_proves_nothing_that_is_not_so(fabric: tuple[int, str, int], c
     """No mutant that loses a pair, or takes a detour, is proved."""
     random, harmful = np.random.default_rng(3), 0
     for note, mutant in mutants(computed(*fabric), count, random):
-        if walkable(mutant).count:
+        if unwalkable_values(mutant).count:
             harmful += 1
             continue
         counts, walked = proved_program(mutant), walk_minimal(stored(mutant), None)

@@ -37,8 +37,10 @@ def test_messages_in_order_all_arrive(collective: str, hosts: int) -> None:
     made = COLLECTIVES[collective](hosts)
     messages = HostMessages.of(np.arange(hosts), *made[:4], 1)
     # The order is carried out by hand: every host does what it can until none can do more.
-    waits, head, sent = messages.awaited.copy(), messages.head.copy(), 0
-    while able := [h for h in range(hosts) if head[h] < messages.end[h] and not waits[head[h]]]:
+    waits, head, sent = messages.awaited.copy(), messages.next_message.copy(), 0
+    while able := [
+        h for h in range(hosts) if head[h] < messages.end_message[h] and not waits[head[h]]
+    ]:
         for host in able:
             after = messages.dependent[head[host]]
             waits[after] -= after >= 0

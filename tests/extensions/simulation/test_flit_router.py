@@ -68,7 +68,7 @@ def test_credits_of_hosts_take_their_links_both_ways(q5: Fabric, end: int, cycle
     settings = SimulationSettings(level="flit", vcs=1, buffer=16, drain=0)
     settings = replace(settings, router=FlitRouter(credit=30))
     network = network_for(q5.build, 1, settings)
-    network.delay[pair[end] * network.ports + network.links] = 60
+    network.delay[pair[end] * network.ports + network.links_a_switch] = 60
     point = Measurement.of(network, traffic, settings, 1.0).point()
     assert point.accepted == pytest.approx(16 / cycles, rel=0.03)
 

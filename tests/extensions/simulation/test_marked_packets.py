@@ -57,10 +57,10 @@ def test_every_link_gets_what_it_gets_by_hand(
     traffic = Traffic.of(ends, order)
     found = measured(q, traffic, family, protect, level=level, scheme="single", **LONG)
     by_hand, net = loads_by_hand(family, q), found.network
-    packets = found.state.carried / 4
+    packets = found.state.carried_flits / 4
     sent = 0.2 / 4 * (found.settings.last - found.settings.warmup)
-    for arc in np.flatnonzero(net.end >= 0).tolist():
-        link = arc // net.ports, int(net.end[arc]) // net.ports
+    for arc in np.flatnonzero(net.far_arc >= 0).tolist():
+        link = arc // net.ports, int(net.far_arc[arc]) // net.ports
         mean = sent * by_hand[link][ends, order].sum()
         assert abs(packets[arc] - mean) < 5 * mean**0.5 + 2
 
@@ -84,7 +84,7 @@ def test_a_flow_keeps_its_path_behind_the_next_switch(level: str) -> None:
     for d in (0, 1, 2, 3, 4, 10, 11):
         found = measured(4, Traffic.of(np.array([5]), np.array([d])), level=level, flows=1)
         (length,) = np.flatnonzero(found.state.hops)
-        assert np.count_nonzero(found.state.carried[found.network.end >= 0]) == length
+        assert np.count_nonzero(found.state.carried_flits[found.network.far_arc >= 0]) == length
         seen.add(length)
     assert len(seen) > 1
 

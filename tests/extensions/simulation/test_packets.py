@@ -91,12 +91,12 @@ def test_links_are_as_long_as_their_cables(q7: Build) -> None:
     cables = cables_of(q7.wiring, hardware_of(q7))
     assert len({*cables.length.tolist()}) > 2
     known = {}
-    for arc in np.flatnonzero(net.end >= 0):
-        known[arc // net.ports, net.end[arc] // net.ports] = net.delay[arc]
+    for arc in np.flatnonzero(net.far_arc >= 0):
+        known[arc // net.ports, net.far_arc[arc] // net.ports] = net.delay[arc]
     assert len(known) == 2 * len(cables)
     for (u, v), length in zip(cables.ends.tolist(), cables.length.tolist(), strict=True):
         assert known[u, v] == known[v, u] == ceil(length / 0.3)
-    assert (net.delay[net.end < 0] == 1).all()
+    assert (net.delay[net.far_arc < 0] == 1).all()
 
 
 @pytest.mark.parametrize("load", [0.3, 0.9])

@@ -76,8 +76,8 @@ CASES: dict[str, tuple[dict, ...]] = {
 def known(run: Measurement, *more: object) -> str:
     """What a run says, in short: a digest of it, with every draw of chance, and what is read."""
     state = run.state
-    arrays = (state.latency, state.hops, state.carried, state.streams, state.counts)
-    text = repr((run.now, run.mean_latencies, run.in_network, more)).encode()
+    arrays = (state.latency, state.hops, state.carried_flits, state.streams, state.counts)
+    text = repr((run.next_cycle, run.mean_latencies, run.packets_in_network, more)).encode()
     told = sha256(b"".join((text, *(np.ascontiguousarray(each).tobytes() for each in arrays))))
     return told.hexdigest()[:16]
 
@@ -110,7 +110,7 @@ def messages(build: Build, name: str, packets: int, settings: SimulationSettings
         build, network, settings,
         lambda arcs: HostMessages.of(arcs, *made[:4], packets), packets * len(made.source),
     )  # fmt: skip
-    return f"{known(run, state.messages.done.tobytes())} {cycles}"
+    return f"{known(run, state.messages.done_cycle.tobytes())} {cycles}"
 
 
 def test_every_run_is_what_it_was(golden: Callable[[str, str], None]) -> None:

@@ -48,11 +48,11 @@ def predicted(build, dead=()):
     walks, switches = Walks.of(build), len(build.wiring.names)
     p, (s, d) = walks.program, np.nonzero(~np.eye(switches, dtype=bool))
     paths = TabulatedHops.of(walks, p, np.array(dead, np.int64)).paths(s, d)
-    assert (paths.length >= 0).all()
+    assert (paths.links_or_fault >= 0).all()
     left = {}
-    for pair, value in zip(paths.pair.tolist(), (63 - paths.length).tolist(), strict=True):
+    for pair, value in zip(paths.pair.tolist(), (63 - paths.links_or_fault).tolist(), strict=True):
         left.setdefault((int(s[pair]), int(d[pair])), set()).add(value)
-    return paths.length, left
+    return paths.links_or_fault, left
 
 
 def outcomes(build, seen, cases):

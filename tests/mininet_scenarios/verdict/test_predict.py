@@ -128,8 +128,9 @@ def test_one_wrong_port_is_as_in_tables_that_have_it(marks):
         whole = Prediction.of(wrong.build)
         for word in ("first_path_hops", "fewest_hops", "most_hops"):
             assert (getattr(wrong, word) == getattr(whole, word)).all(), word
-        assert np.array_equal(wrong.tabulated.given_up, whole.tabulated.given_up)
-        for word in ("count", "link", "marked", "part"):
+        given_up = (one.tabulated.given_up_intermediate for one in (wrong, whole))
+        assert np.array_equal(*given_up)
+        for word in ("count", "link", "is_marked", "share"):
             hops = getattr(wrong.tabulated.next_hops, word)
             assert np.array_equal(hops, getattr(whole.tabulated.next_hops, word))
         assert not np.array_equal(wrong.first_path_hops, right.first_path_hops)

@@ -39,11 +39,11 @@ def predicted(
 ) -> set[tuple[tuple[int, ...], bool]]:
     """The switches that packets of a pair pass by each way, and whether they arrive."""
     paths = known.paths(np.array([source]), np.array([destination]))
-    assert paths.part.sum() == pytest.approx(1)
+    assert paths.share.sum() == pytest.approx(1)
     far = known.tabulated.program.far.ravel()
     return {
         ((source, *(int(far[arc]) for arc in arcs[arcs >= 0])), bool(hops >= 0))
-        for arcs, hops in zip(paths.arcs.T, paths.length, strict=True)
+        for arcs, hops in zip(paths.arcs.T, paths.links_or_fault, strict=True)
     }
 
 
@@ -116,10 +116,10 @@ def test_hops_and_bounds_are_those_of_the_paths_one_by_one(name: str, down: bool
     for s, d in np.argwhere(packets):
         paths = known.paths(np.array([s]), np.array([d]))
         assert (known.first_path_hops[s, d], known.fewest_hops[s, d]) == (
-            paths.length[0],
-            paths.length.min(),
+            paths.links_or_fault[0],
+            paths.links_or_fault.min(),
         )
-        assert known.most_hops[s, d] == paths.length.max()
+        assert known.most_hops[s, d] == paths.links_or_fault.max()
         counts = [np.bincount(arcs[arcs >= 0], minlength=known.arcs) for arcs in paths.arcs.T]
         bounds += packets[s, d] * np.array((np.min(counts, axis=0), np.max(counts, axis=0)))
     for of_ports, of_paths in zip(known.load_bounds(packets), bounds, strict=True):

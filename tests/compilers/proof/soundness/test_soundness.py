@@ -15,9 +15,9 @@ from compilers.proof.proof_options import ProofOptions
 from compilers.proof.soundness import address_soundness, graph_soundness, table_soundness
 from compilers.proof.soundness.build_soundness import broken_claims
 from compilers.proof.soundness.port_use import PortUse
-from compilers.proof.soundness.unsound import Unsound
+from compilers.proof.soundness.unsound import UnsoundValues
 from compilers.proof.walks.delivery import verify
-from compilers.spec.allocations import POOL, Numbers
+from compilers.spec.allocations import POOL, AllocatedNumbers
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import local, no_route
@@ -147,19 +147,19 @@ def other_graph(build: Build) -> Build:
 
 
 CHECKS: dict[str, Callable[[Build], Any]] = {
-    "node types": graph_soundness.node_types,
-    "graph": graph_soundness.graph,
-    "family": graph_soundness.family,
-    "ports": lambda b: graph_soundness.ports(b, PortUse.of(b.wiring)),
-    "cables": lambda b: graph_soundness.cables(b, PortUse.of(b.wiring)),
-    "prefixes": table_soundness.prefixes,
-    "rows": table_soundness.rows,
-    "classes": lambda b: table_soundness.classes(b, PortUse.of(b.wiring)),
-    "names": address_soundness.names,
-    "datapath ids": address_soundness.datapath_ids,
-    "MAC addresses": address_soundness.mac_addresses,
-    "blocks": address_soundness.blocks,
-    "weights": table_soundness.weights,
+    "node types": graph_soundness.check_node_types,
+    "graph": graph_soundness.check_graph,
+    "family": graph_soundness.check_family,
+    "ports": lambda b: graph_soundness.check_ports(b, PortUse.of(b.wiring)),
+    "cables": lambda b: graph_soundness.check_cables(b, PortUse.of(b.wiring)),
+    "prefixes": table_soundness.check_prefixes,
+    "rows": table_soundness.check_rows,
+    "classes": lambda b: table_soundness.check_classes(b, PortUse.of(b.wiring)),
+    "names": address_soundness.check_names,
+    "datapath ids": address_soundness.check_datapath_ids,
+    "MAC addresses": address_soundness.check_mac_addresses,
+    "blocks": address_soundness.check_blocks,
+    "weights": table_soundness.check_weights,
     "claims": broken_claims,
 }
 EDITS: list[tuple[str, Edit]] = [
@@ -204,9 +204,9 @@ EDITS: list[tuple[str, Edit]] = [
 ]
 
 
-def finds(check: Callable[[Build], Any], build: Build) -> Unsound:
+def finds(check: Callable[[Build], Any], build: Build) -> UnsoundValues:
     found = check(build)
-    return found if isinstance(found, Unsound) else Unsound.of(found)
+    return found if isinstance(found, UnsoundValues) else UnsoundValues.of(found)
 
 
 def test_a_sound_build_has_no_findings() -> None:
@@ -238,10 +238,12 @@ def test_blocks_begin_where_allocations_say() -> None:
     kept = Fabric.from_spec({**keys, "addressing": larger}, {"nodes": nodes}).compile(before)
     (build,) = kept.compiled
     assert build.addressing.first == ("10.4.0.128", "fd00:0:0:8::")
-    assert not finds(address_soundness.blocks, build).count
+    assert not finds(address_soundness.check_blocks, build).count
     assert verify(build).passed
     listed = dict(build.allocations.numbers)
-    listed[POOL] = Numbers({**listed[POOL].used, "ipv4": int(IPv4Network("10.4.0.0/24")[0])})
+    listed[POOL] = AllocatedNumbers(
+        {**listed[POOL].used, "ipv4": int(IPv4Network("10.4.0.0/24")[0])}
+    )
     for broken, paths in (
         (within(build, "addressing", first=()), {"ipv4", "ipv6"}),
         (within(build, "allocations", numbers=listed), {"ipv4"}),
@@ -303,7 +305,7 @@ def test_lists_of_neighbours_that_are_not_mutual_are_no_graph(given: int) -> Non
     if given == 2:
         targets[0] = 0
     broken = within(fabric(), "topology", graph=replace(graph, targets=targets))
-    (found,) = graph_soundness.graph(broken)
+    (found,) = graph_soundness.check_graph(broken)
     assert found.texts()[0].startswith("graph: required lists of neighbours that name each other")
 
 
@@ -332,7 +334,7 @@ def test_a_row_for_an_aggregate_that_is_not_there() -> None:
     prefix = np.append(routes.prefix, np.full((1, 1), order, np.int32), axis=1)
     egress = np.pad(routes.egress, ((0, 0), (0, 1)))
     broken = within(fabric(), "tables.routes", prefix=prefix, egress=egress)
-    assert finds(table_soundness.rows, broken).count == order
+    assert finds(table_soundness.check_rows, broken).count == order
 
 
 def test_a_row_goes_by_the_class_of_those_that_the_same_neighbours_serve() -> None:
@@ -359,7 +361,7 @@ def test_strays_are_not_passed() -> None:
     assert report.alternates is not None
     assert report.passed
     assert not replace(report, alternates=replace(report.alternates, strays=1)).passed
-    assert not replace(report, unsound=Unsound(1)).passed
+    assert not replace(report, unsound=UnsoundValues(1)).passed
 
 
 def test_only_rows_know_of_routes_to_nobody() -> None:

@@ -87,10 +87,13 @@ def build(checkout: Path, folder: Path) -> Path:
 def network_text(net: SimulatedNetwork) -> str:
     """The file of `anynet`: routers with their hosts, and links with their cycles at both ends."""
     far = net.far
-    delay = net.delay.reshape(net.switches, net.ports)[:, : net.links]
+    delay = net.delay.reshape(net.switches, net.ports)[:, : net.links_a_switch]
     lines = []
     for s in range(net.switches):
-        words = [f"router {s}", *(f"node {s * net.hosts + p}" for p in range(net.hosts))]
+        words = [
+            f"router {s}",
+            *(f"node {s * net.hosts_a_switch + p}" for p in range(net.hosts_a_switch)),
+        ]
         words += [f"router {far[s, k]} {delay[s, k]}" for k in np.flatnonzero(far[s] >= 0)]
         lines.append(" ".join(words) + "\n")
     return "".join(lines)
@@ -101,11 +104,11 @@ def routes_text(net: SimulatedNetwork) -> str:
     far, width = net.far, len(net.transit_arcs) // net.switches
     lines = []
     for s in range(net.switches):
-        port = {int(w): net.hosts + at for at, w in enumerate(sorted(far[s][far[s] >= 0]))}
+        port = {int(w): net.hosts_a_switch + at for at, w in enumerate(sorted(far[s][far[s] >= 0]))}
         out = net.transit_arcs[s * width + net.class_number[s].astype(int), 0]
         for d in range(net.switches):
-            first = None if d == s else port[int(net.end[out[d]]) // net.ports]
-            nodes = ((p, d * net.hosts + p) for p in range(net.hosts))
+            first = None if d == s else port[int(net.far_arc[out[d]]) // net.ports]
+            nodes = ((p, d * net.hosts_a_switch + p) for p in range(net.hosts_a_switch))
             lines += [f"{s} {node} {p if first is None else first}" for p, node in nodes]
     return "\n".join(lines)
 
@@ -117,8 +120,8 @@ def rows_text(traffic: HostTraffic, hosts: int) -> str:
         AssertionError: shares are no multiples of a common one.
     """
     lines = []
-    for host, row in enumerate(traffic.row):
-        first, last = traffic.first[row], traffic.first[row + 1]
+    for host, row in enumerate(traffic.row_of_host):
+        first, last = traffic.first_flow[row], traffic.first_flow[row + 1]
         share = np.diff(traffic.cumulative_share[first:last], prepend=0.0)
         times = np.rint(share / share.min()).astype(int) if len(share) else []
         assert np.allclose(share, np.array(times) / max(1, sum(times)), rtol=0.02)
@@ -152,9 +155,9 @@ def run(
         folder = Path(name)
         (folder / "network.anynet").write_text(network_text(net))
         (folder / "anynet.route").write_text(routes_text(net))
-        (folder / "traffic.rows").write_text(rows_text(traffic, net.hosts))
+        (folder / "traffic.rows").write_text(rows_text(traffic, net.hosts_a_switch))
         words = {
-            "hosts": net.hosts,
+            "hosts": net.hosts_a_switch,
             "routes": routes,
             "load": load * traffic.volume.max(),
             "packet": settings.packet,

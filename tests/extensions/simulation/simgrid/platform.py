@@ -85,14 +85,14 @@ def host_pair_paths(fabric: RatedLinks) -> Iterator[list[list[int]]]:
     slots = fabric.host_number.tolist()
     for source, switch in enumerate(fabric.host_switch.tolist()):
         paths = hops.paths(np.full(len(switches), switch), switches)
-        assert (paths.length >= 0).all(), "some packets do not arrive"
+        assert (paths.links_or_fault >= 0).all(), "some packets do not arrive"
         row = []
         for goal, slot in zip(fabric.host_switch.tolist(), slots, strict=True):
             if goal == switch:
                 row.append([])
                 continue
             taken = np.flatnonzero(paths.pair == np.searchsorted(switches, goal))
-            ends = np.cumsum(paths.part[taken])
+            ends = np.cumsum(paths.share[taken])
             place = (slots[source] * most + slot + 0.5) / most**2
             path = np.searchsorted(ends, place * ends[-1], side="right")
             arcs = paths.arcs[:, taken[path]].tolist()
