@@ -43,6 +43,16 @@ class _UnfinishedPath(NamedTuple):
     """The tag of its packets: PLAIN or MARKED."""
 
 
+class MinimalPath(NamedTuple):
+    """The path by minimal ports, as far as it goes."""
+
+    switches: list[int]
+    """The switches on the path, in order."""
+    links_or_fault: int
+    """Its number of links; or its fault, which is negative: LOST, UNCABLED, LOOPED or MISDELIVERED
+    of `fib`."""
+
+
 class Path(NamedTuple):
     """A path that packets may take."""
 
@@ -102,21 +112,18 @@ class SinglePackets:
                 return int(egress[row])
         return nothing
 
-    def minimal(self, source: int) -> tuple[list[int], int]:
-        """The switches on the path by minimal ports, and its number of links or its fault.
-
-        A fault is negative: LOST, UNCABLED, LOOPED or MISDELIVERED of `fib`.
-        """
+    def minimal_path(self, source: int) -> MinimalPath:
+        """The path by minimal ports from a switch."""
         path = [source]
         while len(path) <= MOST_HOPS:
             link = self.minimal_link(path[-1])
             if link == DELIVERED:
                 arrived = path[-1] == self.destination
-                return path, len(path) - 1 if arrived else MISDELIVERED
+                return MinimalPath(path, len(path) - 1 if arrived else MISDELIVERED)
             if link in (LOST, UNCABLED):
-                return path, link
+                return MinimalPath(path, link)
             path.append(int(self.build.wiring.far[path[-1], link]))
-        return path, LOOPED
+        return MinimalPath(path, LOOPED)
 
     def minimal_link(self, switch: int) -> int:
         """The link of the minimal port at a switch, up or down; DELIVERED, LOST or UNCABLED."""

@@ -146,8 +146,8 @@ def explain(build: Build, source: int, destination: int, dead: Sequence[int] = (
     """
     _require_hosts(build, destination)
     packets = SinglePackets(build, destination)
-    path, outcome = packets.minimal(source)
-    minimal = tuple(path)
+    minimal_path = packets.minimal_path(source)
+    minimal = tuple(minimal_path.switches)
     alternates = _Alternates((), ())
     if source != destination:
         alternates = _alternates_of(packets, source, minimal)
@@ -160,7 +160,7 @@ def explain(build: Build, source: int, destination: int, dead: Sequence[int] = (
         destination=destination,
         minimal=minimal,
         hops=_hops(build, minimal),
-        fault=FAULTS.get(outcome, ""),
+        fault=FAULTS.get(minimal_path.links_or_fault, ""),
         alternates=alternates.paths,
         weights=alternates.weights,
         failing=failing,

@@ -5,8 +5,8 @@ for others: a new pool, another first AS number. `renumberings` compares two bui
 `compile`, `diff` and `plan` name each number that changes.
 
 The numbers of a build are in its *allocations*. A link or cable has a key there, from which
-`ends_of` gives the vertices at its ends and its index among parallel links. The addresses of links
-are counted from the first address of a *pool*, by the numbers of the links.
+`numbers_of_key` gives the vertices at its ends and its index among parallel links. The addresses of
+links are counted from the first address of a *pool*, by the numbers of the links.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from compilers.targets.routed.link_addresses import (
 from compilers.update.matching import SwitchMatching
 from compilers.update.switch_settings import new_names
 from compilers.wiring.as_numbers import as_numbers
-from compilers.wiring.link_numbers import ends_of, link_numbers, numbers_by_key
+from compilers.wiring.link_numbers import KeyNumbers, link_numbers, numbers_by_key, numbers_of_key
 
 LINK_ADDRESSES = "addresses of a link"
 """A kind of number: the two addresses of a link."""
@@ -127,13 +127,13 @@ def _link_renumberings(old: Build, new: Build, new_vertex: dict[int, int]) -> li
         (BUNDLE_LABEL, _bundle_numbers(old), _bundle_numbers(new)),
     )
     for kind, before, after in numbers_by_kind:
-        new_numbers = {ends_of(key): number for key, number in after.items()}
+        new_numbers = {numbers_of_key(key): number for key, number in after.items()}
         for key, number in before.items():
-            u, v, index = ends_of(key)
-            if u not in new_vertex or v not in new_vertex:
+            old_lower, old_upper, index = numbers_of_key(key)
+            if old_lower not in new_vertex or old_upper not in new_vertex:
                 continue  # a switch is gone
-            lower, upper = sorted((new_vertex[u], new_vertex[v]))
-            new_number = new_numbers.get((lower, upper, index), number)
+            lower, upper = sorted((new_vertex[old_lower], new_vertex[old_upper]))
+            new_number = new_numbers.get(KeyNumbers(lower, upper, index), number)
             if new_number != number:
                 ends = f"{names[lower]} to {names[upper]}"
                 changes.append(Renumbering(kind, ends, str(number), str(new_number)))
@@ -148,8 +148,12 @@ def _bundle_numbers(build: Build) -> NumberByKey:
     hardware, numbers = build.hardware, build.allocations.of(BUNDLE).used
     if hardware is None or not numbers:
         return {}
-    ends = {key: ends_of(key)[:2] for key in build.allocations.of(CABLE).used}
-    return {key: numbers.get(hardware.bundle_between(*ends[key]), NONE) for key in ends}
+    bundle_numbers: dict[str, int | str] = {}
+    for key in build.allocations.of(CABLE).used:
+        ends = numbers_of_key(key)
+        bundle = hardware.bundle_between(ends.lower, ends.upper)
+        bundle_numbers[key] = numbers.get(bundle, NONE)
+    return bundle_numbers
 
 
 def _pool_renumberings(old: Build, new: Build) -> Iterator[Renumbering]:

@@ -11,6 +11,7 @@ two vertices, has the number u·P + p, where P is the number of ports of the wid
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,15 +77,26 @@ def link_key(lower: int, upper: int, index: int = 0) -> str:
     return f"{lower}-{upper}/{index}"
 
 
-def ends_of(key: str) -> tuple[int, int, int]:
-    """Return the vertices and the index of a key.
+class KeyNumbers(NamedTuple):
+    """The numbers in the key of a link or cable."""
 
-    >>> ends_of("3-17/0")
-    (3, 17, 0)
+    lower: int
+    """The smaller of the two vertices."""
+    upper: int
+    """The larger one."""
+    cable_index: int
+    """The number of the cable's socket; 0 for a link."""
+
+
+def numbers_of_key(key: str) -> KeyNumbers:
+    """Return the numbers in a key.
+
+    >>> numbers_of_key("3-17/0")
+    KeyNumbers(lower=3, upper=17, cable_index=0)
     """
     ends, _, index = key.partition("/")
     lower, _, upper = ends.partition("-")
-    return int(lower), int(upper), int(index)
+    return KeyNumbers(int(lower), int(upper), int(index))
 
 
 def renumbered_key(key: str, vertices: Mapping[int, int]) -> str:
@@ -97,7 +109,7 @@ def renumbered_key(key: str, vertices: Mapping[int, int]) -> str:
         key: by the old vertices.
         vertices: the new vertex of each old one.
     """
-    lower, upper, index = ends_of(key)
+    lower, upper, index = numbers_of_key(key)
     if lower not in vertices or upper not in vertices:
         return ""
     new_lower, new_upper = sorted((vertices[lower], vertices[upper]))

@@ -22,7 +22,6 @@ from compilers.readers.openflow.rows import (
     GROUP,
     REPORTED_GROUP,
     REPORTED_ROW,
-    ROW,
     ROW_ENTRY_BYTES,
     actions_of,
     added_groups,
@@ -404,17 +403,16 @@ def _without_equal_rows(sets: _RowSets) -> _RowSets:
 
 def _put_flow(row: bytes) -> bytes:
     """A bundled flow-mod that adds a row as a switch has reported it."""
-    head, fields, instructions = split_row(row)
-    members = dict(zip(ROW.names or (), head, strict=True))
-    return _flow_mod(FlowCommand.ADD, fields + instructions, members)
+    members, fields, instructions = split_row(row)
+    return _flow_mod(FlowCommand.ADD, fields + instructions, members._asdict())
 
 
 def _delete_flow(row: bytes) -> bytes:
     """A bundled flow-mod that deletes exactly this row."""
-    head, fields, _ = split_row(row)
-    members = dict(zip(ROW.names or (), head, strict=True))
+    parts = split_row(row)
+    members = parts.members._asdict()
     table_and_priority = {name: members[name] for name in ROW_KEY.formats}
-    return _flow_mod(FlowCommand.DELETE_STRICT, fields, table_and_priority)
+    return _flow_mod(FlowCommand.DELETE_STRICT, parts.fields, table_and_priority)
 
 
 def _flow_mod(command: FlowCommand, tail: bytes, members: dict[str, Any]) -> bytes:

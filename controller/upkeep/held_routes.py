@@ -29,8 +29,6 @@ from compilers.targets.openflow.profiles import Profile
 from compilers.update.repair_rounds import GONE
 from controller.switches.reconcile import SwitchContent
 
-COOKIE_MEMBER = 5
-"""The index of the cookie among the members of a row's head, which `split_row` returns first."""
 DifferingRoutes = dict[int, int]
 """The routes of a switch that differ from those of its program: by prefix number the egress class
 that the switch's row leads to, or GONE where the switch has no row for the prefix."""
@@ -67,12 +65,10 @@ class RouteReader:
         any_class, any_prefix = np.zeros_like(prefixes), np.repeat(prefixes[:1], len(classes))
         for block in encoder.route_messages(prefixes, any_class, generation, profile):
             for row, prefix in zip(entries(added_rows(block)), prefixes.tolist(), strict=True):
-                _, match, _ = split_row(row)
-                prefix_by_match[match] = prefix
+                prefix_by_match[split_row(row).fields] = prefix
         for block in encoder.route_messages(any_prefix, classes, generation, profile):
             for row, egress in zip(entries(added_rows(block)), classes.tolist(), strict=True):
-                _, _, instructions = split_row(row)
-                class_by_instructions[instructions] = egress
+                class_by_instructions[split_row(row).instructions] = egress
         return cls(prefix_by_match, class_by_instructions)
 
     def differing_routes(self, program: FlowProgram, content: SwitchContent) -> DifferingRoutes:
@@ -98,11 +94,11 @@ class RouteReader:
                 if row not in held_rows
             }
         for row in held_rows - program_rows:
-            head, match, instructions = split_row(row)
-            if head[COOKIE_MEMBER] != cookie(RowKind.ROUTE):
+            parts = split_row(row)
+            if parts.members.cookie != cookie(RowKind.ROUTE):
                 continue
-            prefix = self.prefix_by_match.get(match)
-            egress = self.class_by_instructions.get(instructions)
+            prefix = self.prefix_by_match.get(parts.fields)
+            egress = self.class_by_instructions.get(parts.instructions)
             if prefix is None or egress is None:
                 return {}
             differing[prefix] = egress

@@ -21,7 +21,7 @@ from compilers.targets.routed.bgp.drained import maintenance_lines
 from compilers.targets.routed.link_addresses import LinkPlan
 from compilers.update.compare import compare
 from compilers.wiring.as_numbers import as_numbers
-from compilers.wiring.link_numbers import ends_of
+from compilers.wiring.link_numbers import numbers_of_key
 from polarfab.fabric import Fabric
 from polarfab.output.change_output import write_allocations
 from tests.compilers.audit.device_tables import PRINTERS, printed, write
@@ -213,7 +213,7 @@ def numbers(build: Build) -> Numbers:
             host = w.host_names[vertex * w.host_port.shape[1] + number_of_host]
             found["host", host] = name, str(a.host(vertex, number_of_host))
     for key, number in build.allocations.of(CABLE).used.items():
-        u, v, _ = ends_of(key)
+        u, v, _ = numbers_of_key(key)
         found["label", w.names[u], w.names[v]] = number
     return found
 

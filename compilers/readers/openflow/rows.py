@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from struct import Struct
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,6 +122,40 @@ MATCH_BYTES = 4
 """The bytes of type and length at the beginning of a match. The length counts them, too."""
 ROW_HEAD = Struct(">BHHHHQHH")
 """The members of `ROW`, to read a single row."""
+
+
+class RowMembers(NamedTuple):
+    """The members of `ROW`, in their order."""
+
+    table: int
+    """The number of the table."""
+    priority: int
+    """The priority."""
+    idle_timeout: int
+    """The seconds after which the row is removed if no packet fits it; 0: never."""
+    hard_timeout: int
+    """The seconds after which the row is removed; 0: never."""
+    flags: int
+    """The flags."""
+    cookie: int
+    """The cookie."""
+    match_type: int
+    """The type of the match."""
+    match_length: int
+    """The bytes of the match without its padding."""
+
+
+class RowParts(NamedTuple):
+    """A row in the canonical form, cut into its parts."""
+
+    members: RowMembers
+    """The members of `ROW`."""
+    fields: bytes
+    """The fields of the match, with the padding after them."""
+    instructions: bytes
+    """The instructions."""
+
+
 BUCKET = Struct(">HHLL4x")
 """Length, weight, and the port and the group that it watches (§7.3.4.2); actions follow."""
 TYPED = Struct(">HH")
@@ -325,16 +359,15 @@ def read_row(row: bytes) -> FlowRow:
     Raises:
         Malformed: it cannot be read.
     """
-    head, fields, instructions = split_row(row)
-    table, priority, idle_timeout, hard_timeout, flags, cookie, _, match_length = head
+    members, fields, instructions = split_row(row)
     return FlowRow(
-        table=table,
-        priority=priority,
-        idle_timeout=idle_timeout,
-        hard_timeout=hard_timeout,
-        flags=flags,
-        cookie=cookie,
-        match=_match(fields[: match_length - MATCH_BYTES]),
+        table=members.table,
+        priority=members.priority,
+        idle_timeout=members.idle_timeout,
+        hard_timeout=members.hard_timeout,
+        flags=members.flags,
+        cookie=members.cookie,
+        match=_match(fields[: members.match_length - MATCH_BYTES]),
         instructions=_instructions(instructions),
     )
 
@@ -353,20 +386,20 @@ def read_group(number: int, group_bytes: bytes) -> Group:
     return Group(number, group_bytes[0], tuple(buckets))
 
 
-def split_row(row: bytes) -> tuple[tuple[Any, ...], bytes, bytes]:
-    """The members of `ROW`, then the bytes of the match with their padding, then the instructions.
+def split_row(row: bytes) -> RowParts:
+    """Cut a row in the canonical form into its parts.
 
     Raises:
         Malformed: the match is cut off.
     """
     if len(row) < ROW_HEAD.size:
         raise Malformed(f"a row of {len(row)} bytes")
-    head = ROW_HEAD.unpack_from(row)
-    *_, length = head  # `match_length`
+    members = RowMembers._make(ROW_HEAD.unpack_from(row))
+    length = members.match_length
     end = ROW_HEAD.size - MATCH_BYTES + -(-length // 8) * 8
     if length < MATCH_BYTES or end > len(row):
         raise Malformed(f"a match of {length} bytes in a row of {len(row)}")
-    return head, row[ROW_HEAD.size : end], row[end:]
+    return RowParts(members, row[ROW_HEAD.size : end], row[end:])
 
 
 def match_fields(fields: bytes) -> Iterator[tuple[bytes, bytes]]:

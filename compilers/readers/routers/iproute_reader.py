@@ -10,7 +10,7 @@ then in table main. In a table it takes the route of the least metric whose next
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
@@ -213,7 +213,7 @@ class RouterFiles:
 
         Their texts have to be those that the templates of the target make of what was read before.
         """
-        links = [{"interface": str(c.value[0])} for c in self.claims if c.kind == "far end"]
+        links = [{"interface": interface} for interface, _ in self._far_ends()]
         hosts = self.gateways[0].interface if self.gateways else ""
         addresses = (stated.address for stated in self.addresses)
         link_local = [address for address in addresses if address.startswith("fe80")]
@@ -325,17 +325,24 @@ class RouterFiles:
             if stated.port not in self.up:
                 text = f"{stated.address} on {stated.port}, which is not set up"
                 self.wrong.append((stated.file, stated.line, text))
-        far_ends = [claim for claim in self.claims if claim.kind == "far end"]
+        far_ends = list(self._far_ends())
         existing = {"lo", *self.members, *self.marks.devices}
         existing |= {str(stated.port) for stated in self.addresses}
         existing |= {port for ports in self.members.values() for port in ports}
-        existing |= {str(claim.value[0]) for claim in far_ends}
+        existing |= {interface for interface, _ in far_ends}
         for interface in self.up.keys() - existing:
             self.add_wrong("links.batch", self.up[interface], f"{interface}, which is not there")
-        for claim in far_ends:
-            if claim.value[0] not in self.up:
-                text = f"far end of {claim.value[0]}, which is not set up"
+        for interface, claim in far_ends:
+            if interface not in self.up:
+                text = f"far end of {interface}, which is not set up"
                 self.wrong.append((claim.file, claim.line, text))
+
+    def _far_ends(self) -> Iterator[tuple[str, Claim]]:
+        """Yield the interface of each link whose far end is stated, and the claim."""
+        for claim in self.claims:
+            if claim.kind == "far end":
+                interface, *_ = claim.value
+                yield str(interface), claim
 
 
 def _other_end(address: str) -> str:

@@ -266,15 +266,23 @@ def _route_order(route: Tree) -> int:
     return 0 if "vrf" in route else 3
 
 
-def differences(text: str, avd: str) -> Iterator[tuple[int, str, bool]]:
+class AvdDifference(NamedTuple):
+    """A statement in which a structured config differs from that of a configuration."""
+
+    line: int
+    """The line in the JSON, or NO_LINE."""
+    statement: str
+    """The statement."""
+    is_in_json: bool
+    """Whether it is in the JSON only; else it is missing there."""
+
+
+def differences(text: str, avd: str) -> Iterator[AvdDifference]:
     """The statements in which a structured config differs from that of a configuration.
 
     Args:
         text: the configuration.
         avd: the structured config, as JSON.
-
-    Yields:
-        The line in the JSON, or NO_LINE; the statement; whether it is in the JSON only.
 
     Raises:
         JsonError: the structured config is no JSON.
@@ -291,9 +299,9 @@ def differences(text: str, avd: str) -> Iterator[tuple[int, str, bool]]:
         if missing[statement]:
             missing[statement] -= 1
         else:
-            yield line, statement, True
+            yield AvdDifference(line, statement, is_in_json=True)
     for statement in missing.elements():
-        yield NO_LINE, f"nothing of {statement}", False
+        yield AvdDifference(NO_LINE, f"nothing of {statement}", is_in_json=False)
 
 
 def _statements(lines: TextLines) -> Iterator[tuple[int, str]]:

@@ -39,7 +39,7 @@ def loads_by_hand(build: Build, pattern: str, hosts: int) -> Counter[tuple[int, 
         for port, weight in zip(ports, weights, strict=True):
             if weight:
                 after = int(cables[s, port])
-                rest, _ = SinglePackets(build, int(d)).minimal(after)
+                rest, _ = SinglePackets(build, int(d)).minimal_path(after)
                 for link in pairwise([int(s), *rest]):
                     load[link] += amount * weight / sum(weights)
     return load

@@ -50,7 +50,7 @@ def test_single_packets_go_where_all_packets_go(words: dict[str, Any]) -> None:
                 at = hops.far_arc[out]
                 path.append(int(at[0]) // hops.arcs_a_switch)
             assert list(found.switches) == path
-            assert packets.minimal(switch)[1] == minimal[switch]
+            assert packets.minimal_path(switch).links_or_fault == minimal[switch]
 
 
 def test_links_are_numbered_by_their_ends() -> None:

@@ -45,7 +45,7 @@ def test_one_path_is_that_of_all_packets() -> None:
     build = polarfly_build(3)
     hops = minimal_hops(fib(build), np.arange(13))
     for (source, destination), links in np.ndenumerate(hops):
-        path, outcome = SinglePackets(build, destination).minimal(source)
+        path, outcome = SinglePackets(build, destination).minimal_path(source)
         assert (path[0], path[-1], len(path) - 1, outcome) == (source, destination, links, links)
 
 
@@ -56,7 +56,7 @@ def test_a_missing_row_loses_the_pairs_behind_it() -> None:
     lost = 156 - report.delivered
     assert lost >= 1
     assert not report.passed
-    assert SinglePackets(with_egress(build, {(0, 5): none}), 5).minimal(0) == ([0], LOST)
+    assert SinglePackets(with_egress(build, {(0, 5): none}), 5).minimal_path(0) == ([0], LOST)
     assert any(
         f.source == 0 and f.destination == 5 and f.fault == "no route" for f in report.faults
     )
@@ -73,8 +73,8 @@ def test_two_switches_that_send_to_each_other_loop() -> None:
     report = verify(broken)
     assert report.loops >= 2
     assert all(fault.fault.startswith("looped") for fault in report.faults)
-    assert SinglePackets(broken, d).minimal(u)[1] == LOOPED
-    assert len(SinglePackets(broken, d).minimal(u)[0]) == MOST_HOPS + 1
+    assert SinglePackets(broken, d).minimal_path(u).links_or_fault == LOOPED
+    assert len(SinglePackets(broken, d).minimal_path(u).switches) == MOST_HOPS + 1
 
 
 def test_a_detour_is_delivered_but_not_minimal() -> None:
@@ -108,14 +108,14 @@ def test_a_class_on_a_port_without_a_cable_is_found(beyond: int) -> None:
         assert not report.passed
         assert "sent to a port without a cable" in {fault.fault for fault in report.faults}
     d = int(np.flatnonzero(build.tables.routes.egress[4] == 1)[0])
-    assert SinglePackets(broken, d).minimal(4) == ([4], UNCABLED)
+    assert SinglePackets(broken, d).minimal_path(4) == ([4], UNCABLED)
 
 
 def test_delivery_at_another_switch_is_a_fault() -> None:
     build = polarfly_build(3)
     here = local(build.tables.routes.egress)
     broken = with_egress(build, {(2, 9): here})
-    assert SinglePackets(broken, 9).minimal(2) == ([2], MISDELIVERED)
+    assert SinglePackets(broken, 9).minimal_path(2) == ([2], MISDELIVERED)
     assert minimal_hops(fib(broken), np.array([9]))[2, 0] == MISDELIVERED
     report = verify(broken)
     assert not report.passed
@@ -165,5 +165,5 @@ def test_distances_are_those_of_networkx(seed: int) -> None:
 def test_a_value_that_is_no_class_is_found(value: int) -> None:
     build = polarfly_build(7)
     broken = with_egress(build, {(9, 18): value})
-    assert SinglePackets(broken, 18).minimal(9) == ([9], UNCABLED)
+    assert SinglePackets(broken, 18).minimal_path(9) == ([9], UNCABLED)
     assert not verify(broken).passed

@@ -394,5 +394,5 @@ def test_renumbered_and_removed_hosts_are_lost():
 def _crossing(made, one, other):
     """Ordered pairs whose minimal path goes over a link, by walking each."""
     link = {made.wiring.names.index(one), made.wiring.names.index(other)}
-    paths = [SinglePackets(made, d).minimal(s)[0] for s in range(13) for d in range(13)]
+    paths = [SinglePackets(made, d).minimal_path(s).switches for s in range(13) for d in range(13)]
     return sum(any({u, v} == link for u, v in pairwise(path)) for path in paths)

@@ -101,7 +101,7 @@ def test_paths_of_a_pair_share_no_link(
 def test_one_path_is_minimal_and_none_is_longer_than_four_links(q: int, count: int) -> None:
     build, _ = made(q, count)
     for (s, d), several in paths(q, count).items():
-        assert tuple(SinglePackets(build, d).minimal(s)[0]) in several
+        assert tuple(SinglePackets(build, d).minimal_path(s).switches) in several
         assert max(map(len, several)) <= 5
         assert all(len({*path}) == len(path) for path in several)
 

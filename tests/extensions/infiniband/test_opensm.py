@@ -242,7 +242,10 @@ def test_opensm_forwards_as_the_tables_say(tmp_path: Path) -> None:
         for s in range(0, len(host), 3):
             for d in range(len(host)):
                 if s != d:
-                    path = [int(guids.switch[v]) for v in SinglePackets(build, d).minimal(s)[0]]
+                    path = [
+                        int(guids.switch[v])
+                        for v in SinglePackets(build, d).minimal_path(s).switches
+                    ]
                     assert running.trace(host[s], host[d]) == path
                     assert running.service_level(host[s], host[d]) == found.layer[s, d]
         graph = waits(running, service_levels(tmp_path / "out" / "qos-policy.conf"))
@@ -264,7 +267,9 @@ def test_opensm_takes_larger_fabrics(tmp_path: Path, parameters: dict[str, int |
         host = [lids[guid] for guid in guids.host[:, 0].tolist()]
         for s, d in random.integers(0, len(host), (40, 2)).tolist():
             if s != d:
-                path = [int(guids.switch[v]) for v in SinglePackets(build, d).minimal(s)[0]]
+                path = [
+                    int(guids.switch[v]) for v in SinglePackets(build, d).minimal_path(s).switches
+                ]
                 assert running.trace(host[s], host[d]) == path
                 assert running.service_level(host[s], host[d]) == found.layer[s, d]
         if build.tables.switches < 200:

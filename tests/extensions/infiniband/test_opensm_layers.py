@@ -53,7 +53,7 @@ def traces(running: Subnet, build: Build, found: LidLayers, pairs: list[tuple[in
         source, base = (lids[int(guids.host[v, 0])] for v in (s, d))
         assert running.service_level(source, base) == found.lane[s, d]
         for bit, each in enumerate(builds):
-            path = [int(guids.switch[v]) for v in SinglePackets(each, d).minimal(s)[0]]
+            path = [int(guids.switch[v]) for v in SinglePackets(each, d).minimal_path(s).switches]
             assert running.trace(source, base + bit) == path
 
 
