@@ -185,7 +185,7 @@ def test_what_these_paths_do_not_take() -> None:
     build = made(DRAGONFLY, 2).build
     for more in ({"flows": 2}, {"fail": [("0-1", 5)]}):
         fail = more.pop("fail", ())
-        with pytest.raises(InputError, match=r"paths of the tables with `f.*given ugal"):
+        with pytest.raises(InputError, match=r"rule of forwarding with `f.*given ugal"):
             settings_for(build, (), 0, fail, {"routing": "ugal", **more})
     given = settings_for(build, (), 0, (), {"routing": "ugal", "vcs": 2, "scheme": "valley"})
     with pytest.raises(InputError, match=r"channels for scheme valley, as these paths need"):
