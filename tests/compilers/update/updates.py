@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -18,7 +18,7 @@ from compilers.targets.openflow.encoder import Encoder
 from compilers.update.matching import HostTable, kept_hosts
 from compilers.update.move_plan import Update
 from compilers.update.programs import SwitchPrograms
-from compilers.update.slots import messages
+from compilers.update.slots import Slots, messages
 from tests.compilers.targets.openflow_switch import DROP, MARK_SHIFT, Switch
 
 MINIMAL = ("minimal", "none")
@@ -62,10 +62,17 @@ def links_of(made: Build) -> list[LINK_NAMES]:
 
 def programmed(made: Build, vertices: Sequence[int], generation: int) -> list[Switch]:
     """The switch of each node with the program of its vertex; -1: an empty one."""
+    known = _programmed(made, tuple(map(int, vertices)), generation)
+    return [switch.copy() for switch in known]
+
+
+@lru_cache(32)
+def _programmed(made: Build, vertices: tuple[int, ...], generation: int) -> list[Switch]:
+    """The same switches, which nobody changes: tests move from one build in several ways."""
     encoder, switches = Encoder(made), [Switch() for _ in vertices]
     for switch, vertex in zip(switches, vertices, strict=True):
         if vertex >= 0:
-            program = encoder.program(int(vertex), generation)
+            program = encoder.program(vertex, generation)
             switch.apply((*program.groups, *program.flows))
     return switches
 
@@ -83,7 +90,6 @@ class Moving:
         self.nodes = range(len(update.nodes.datapath_id))
         self.done = [-1] * len(self.nodes)
         self.back: set[int] = set()
-        self.slots = [self.programs.slots(node, generation) for node in self.nodes]
         self.old = programmed(update.old, update.nodes.old_vertex, generation)
         new_generation = self.programs.generation_after(generation)
         self.new = programmed(update.new, update.nodes.new_vertex, new_generation)
@@ -99,6 +105,11 @@ class Moving:
                 end = int(node[far]), int(w.far_port[v, k])
                 self.cables[int(node[v]), int(w.port[v, k])] = end
         self.hosts = self._hosts()
+
+    @cached_property
+    def slots(self) -> list[tuple[Slots, ...]]:
+        """What changes at each node; repairs, which have messages of their own, need none."""
+        return [self.programs.slots(node, self.generation) for node in self.nodes]
 
     def _hosts(self) -> list[tuple[int, int, int]]:
         """Node, port and address of every host that both builds have."""
