@@ -24,7 +24,7 @@ from compilers.tables.intermediate_form import (
     local,
     no_route,
 )
-from compilers.topology.families import FAMILIES
+from compilers.topology.families import family_named
 from compilers.wiring.addressing import Addressing
 from compilers.wiring.generated_inventory import generated_inventory
 from compilers.wiring.mac_addresses import default_host_macs
@@ -47,7 +47,9 @@ def routed(
     `bounces`, with `spread`, for bounced paths between adjacent switches; `marks`, with `spread`,
     for marked packets.
     """
-    topology = FAMILIES[family].build(parameters)
+    found = family_named(family)
+    assert found is not None, family
+    topology = found.build(parameters)
     wiring = wire(topology, generated_inventory(topology, hosts), hosts)
     forwarding = Forwarding(
         alternates="all" if spread else "none", bounces=bounces, marks=marks, protect=protect

@@ -75,7 +75,7 @@ class Site:
 
     def __init__(self, system, folder, monkeypatch):
         self.system, self.folder = system, folder
-        build = routed(q=2, spread=system in ALTERNATES)
+        build = routed("hyperx", sides="2x2", spread=system in ALTERNATES)
         self.build = replace(build, identity="0123456789abcdef")
         self.wire(self.build.wiring.names)
         monkeypatch.setattr(device_push, "DeviceShell", lambda reach: self.devices[reach[-1]])
@@ -485,7 +485,7 @@ def test_lines_of_others_go_from_frr_where_that_is_asked_for(tmp_path, monkeypat
 def speaking(tmp_path, monkeypatch):
     """SONiC whose BGP finds the routes of the build."""
     site = Site("sonic", tmp_path, monkeypatch)
-    site.build = replace(agreed(routed(q=2), BGP), identity="0123456789abcdef")
+    site.build = replace(agreed(routed("hyperx", sides="2x2"), BGP), identity="0123456789abcdef")
     system = target("sonic")
     build, chosen = system.check(site.build)
     held = system.routes_held(build, chosen)
@@ -531,7 +531,8 @@ def test_bgp_of_sonic_starts_again_though_a_push_was_cut_off(tmp_path, monkeypat
 def test_routes_of_bgp_around_a_shut_port_are_proved(tmp_path, monkeypatch):
     """Those that BGP finds without its cable; any other is a difference, at other switches, too."""
     site = Site("sonic", tmp_path, monkeypatch)
-    site.build = build = replace(agreed(routed(q=2), BGP), identity="0123456789abcdef")
+    build = agreed(routed("hyperx", sides="2x2"), BGP)
+    site.build = build = replace(build, identity="0123456789abcdef")
     names, last = build.wiring.names, len(build.wiring.names) - 1
     site.wire(names)
     system = target("sonic")
