@@ -51,8 +51,9 @@ from tests.controller.switches.conforming_fabric import numbers, strict
 from tests.waiting import until
 
 SMALL, POLICY = "{family: polarfly, q: 2}", ("compact-valiant", "link")
+RING = "{family: hyperx, sides: 2x2}"
 PAIRS = {
-    "policy": lambda: (build(SMALL), build(SMALL, POLICY)),
+    "policy": lambda: (build(RING), build(RING, POLICY)),
     "expanded": lambda: (build(SMALL, POLICY), grown(build(SMALL, POLICY), "fan", 1)),
     "in place": lambda: (build(SMALL, ("compact-valiant", "none")), build(SMALL, POLICY)),
 }
@@ -307,16 +308,16 @@ def test_a_successor_that_misses_a_switch_takes_back_what_was_done(tmp_path):
     b = site.start("b", "old")
     site.until(lambda: a.rollout.round == 2)
     site.kill("a")
-    gone = site.ends.pop(5)
-    b.several.roles.closed(5)
+    gone = site.ends.pop(3)
+    b.several.roles.closed(3)
     site.until(lambda: b.several.state == "leader", seconds=LEADER_PERIOD)
     site.walking = False  # what is gone cannot be walked
     site.until(lambda: b.rollout.over, seconds=LEADER_PERIOD)
     assert b.rollout.state == "failed"
-    assert b.rollout.reason == f"not in sync: {b.fabric.names[4]}"
+    assert b.rollout.reason == f"not in sync: {b.fabric.names[2]}"
     assert b.fabric.differences["changed"] + b.fabric.differences["added"] == 0, "round by round"
-    site.ends[5] = gone
-    b.several.roles.connected(5, 5)
+    site.ends[3] = gone
+    b.several.roles.connected(3, 3)
     site.until(lambda: b.fabric.complete)
     assert site.holds(site.moving.old)
 
@@ -378,7 +379,7 @@ def test_a_leader_without_the_build_waits_for_it(tmp_path):
 @pytest.mark.parametrize("other", [False, True])
 def test_a_leader_does_not_take_a_build_that_loses_packets_from_the_store(tmp_path, other):
     """Nor another build than the record names; it waits, and no switch gets a row of it."""
-    site = Site(tmp_path, *PAIRS["policy"]())
+    site = Site(tmp_path, build(SMALL), build(SMALL, POLICY))
     made, packed = sent(tmp_path / "bad", wrong_route(build(SMALL)))
     name = "0" * 16 if other else made.identity
     site.store.values["record"] = f'{{"build": "{name}"}}'.encode()
@@ -396,7 +397,7 @@ def test_a_leader_does_not_take_a_build_that_loses_packets_from_the_store(tmp_pa
 
 def test_a_leader_takes_a_build_over_that_its_predecessor_was_told_to_take_unverified(tmp_path):
     """It waited for ever, so that nobody repaired the fabric."""
-    site = Site(tmp_path, *PAIRS["policy"]())
+    site = Site(tmp_path, build(SMALL), build(SMALL, POLICY))
     made, packed = sent(tmp_path / "bad", wrong_route(build(SMALL)))
     free, site.etcd.key = site.etcd.key, (1, "z", 1)
     archive = {made.identity: packed}.get
@@ -423,7 +424,7 @@ def test_a_move_that_has_not_begun_is_stopped_by_a_switch_that_leaves(tmp_path):
     for _ in range(10):
         site.step()
     assert (a.rollout.state, a.rollout.round) == ("forth", BEGINNING)
-    a.several.roles.closed(5)
+    a.several.roles.closed(3)
     site.step()
     assert a.rollout.state == "failed"
     assert a.fabric.identity == site.old.identity
@@ -661,7 +662,7 @@ def test_undo_leads_to_the_build_before_the_last_move_of_another_controller(tmp_
     site.walking = False
     site.until(lambda: a.rollout.over)
     site.until(lambda: len(a.several.record.history.entries()) > 1)
-    third = save(build(SMALL, ("minimal", "link")), tmp_path / "third")
+    third = save(build(RING, ("minimal", "link")), tmp_path / "third")
     stored = Record(third.identity, previous=site.old.identity)
     other = BuildHistory(tmp_path / "third")
     free, site.etcd.key = site.etcd.key, (1, "z", 1)

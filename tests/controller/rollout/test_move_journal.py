@@ -44,7 +44,7 @@ from tests.controller.message_lists import listed
 from tests.controller.switches.conforming_fabric import numbers, strict
 from tests.waiting import until
 
-SMALL, POLICY = "{family: polarfly, q: 2}", ("compact-valiant", "link")
+SMALL, POLICY = "{family: hyperx, sides: 2x2}", ("compact-valiant", "link")
 WITHIN = 600.0
 
 
@@ -146,7 +146,7 @@ def test_the_next_process_goes_on_with_a_move(site):
     site.walking = True
     for round in range(site.update.last_round + 1):
         reached = lambda round=round: site.mover.rollout.round == round  # noqa: E731
-        heard = Random(round).sample(sorted(site.ends), 6)  # noqa: S311
+        heard = Random(round).sample(sorted(site.ends), 3)  # noqa: S311
         site.until(reached)
         site.step(only=heard)
         assert json.loads(site.journal.read_text())["round"] == round
@@ -211,7 +211,7 @@ def test_a_move_without_switches_that_are_amiss_waits_for_those_that_are_about_t
     """It began without them, and most pairs lost packets until they were there."""
     site.until(lambda: site.fabric.complete)
     save(build(SMALL, POLICY), site.folder.with_name("new"))
-    ends, site.ends = site.ends, dict([*site.ends.items()][:4])
+    ends, site.ends = site.ends, dict([*site.ends.items()][:2])
     site.start(watched=True)
     site.mover.move(
         read_build(site.folder.with_name("new"), unverified=True), True, all_or_none=False
@@ -220,7 +220,7 @@ def test_a_move_without_switches_that_are_amiss_waits_for_those_that_are_about_t
         site.step()
     assert site.mover.rollout.state == "reading"
     site.ends, site.walking = ends, True
-    for number in [*ends][4:]:
+    for number in [*ends][2:]:
         site.fabric.connected(number, number)
     site.until(lambda: site.holds(site.new.identity))
 
@@ -453,18 +453,18 @@ def test_a_build_without_any_of_the_connected_switches_is_refused(site):
     site.until(lambda: site.fabric.complete)
     other = save_of_others(site, site.folder.parent / "other")
     target = read_build(site.folder.parent / "other", unverified=True)
-    with pytest.raises(InputError, match=f"build {other.identity}, which has none of the 7 conn"):
+    with pytest.raises(InputError, match=f"build {other.identity}, which has none of the 4 conn"):
         site.mover.move(target, True, within=WITHIN)
     assert (site.mover.trial, site.mover.busy) == (None, False)
     assert site.holds(site.old.identity)
 
 
 def test_a_build_that_removes_all_switches_connected_so_far_is_not_refused(site):
-    """It has four switches of the fabric, which had not connected yet."""
-    site.ends = dict([*site.ends.items()][:3])
+    """It has two switches of the fabric, which had not connected yet."""
+    site.ends = dict([*site.ends.items()][:2])
     site.start()
     site.until(lambda: site.fabric.in_sync)
-    save_of_others(site, site.folder.parent / "other", shift=3)
+    save_of_others(site, site.folder.parent / "other", shift=2)
     target = read_build(site.folder.parent / "other", unverified=True)
     site.mover.move(target, True, all_or_none=False)
     assert site.mover.busy
@@ -517,16 +517,16 @@ def test_a_second_survey_lasts_as_long_as_the_first(site):
     record = {"build": "2" * 16, "before": "3" * 16, "left": WITHIN}
     site.journal.write_text(json.dumps(record))
     save(build(SMALL, ("minimal", "link")), site.folder)
-    ends, site.ends = site.ends, dict([*site.ends.items()][:3])
+    ends, site.ends = site.ends, dict([*site.ends.items()][:1])
     site.start()
     for _ in range(3):
         site.step()
     site.now += SURVEY_PATIENCE
     site.until(lambda: site.told("kept"))
     site.step()
-    assert len(site.fabric.survey) == 3
+    assert len(site.fabric.survey) == 1
     site.ends = ends
-    for number in [*ends][3:]:
+    for number in [*ends][1:]:
         site.fabric.connected(number, number)
     site.until(lambda: site.holds(site.old.identity))
     assert site.fabric.differences["none"] == len(ends)
@@ -658,7 +658,7 @@ def test_repairs_go_on_while_the_disk_does_not_answer(site, hung):
     """A second dead link was not repaired for as long, and switches left."""
     keeper = site.start(watched=True)
     site.until(lambda: site.fabric.complete)
-    for vertex in (3, 4):
+    for vertex in (2, 3):
         keeper.drain(site.old.wiring.names[vertex])
         before = sum(end.changes for end in site.ends.values())
         site.until(lambda: not keeper.rounds.busy)
@@ -675,7 +675,7 @@ def test_repairs_go_on_while_the_disk_does_not_answer(site, hung):
     site.mover.finish(60.0)
     assert site.told("status") == []
     assert site.mover.records_links()
-    assert np.flatnonzero(site.start(watched=True).drained).tolist() == [3, 4]
+    assert np.flatnonzero(site.start(watched=True).drained).tolist() == [2, 3]
 
 
 def test_a_round_is_sent_when_the_disk_has_it(site, hung):
@@ -1334,7 +1334,7 @@ def test_a_move_asked_for_meanwhile_is_not_followed_by_one_to_the_folder(site):
     site.until(site.mover.history.kept_builds)
     save(build(SMALL, POLICY), site.folder)
     third = save(build(SMALL, ("minimal", "link")), site.folder.parent / "third")
-    ends, site.ends = site.ends, dict([*site.ends.items()][:4])
+    ends, site.ends = site.ends, dict([*site.ends.items()][:2])
     site.start(watched=True)
     site.mover.history.unverified = True
     site.until(lambda: site.fabric.in_sync, steps=1000)
@@ -1342,7 +1342,7 @@ def test_a_move_asked_for_meanwhile_is_not_followed_by_one_to_the_folder(site):
         read_build(site.folder.parent / "third", unverified=True), True, all_or_none=False
     )
     site.ends = ends
-    for number in [*ends][4:]:
+    for number in [*ends][2:]:
         site.fabric.connected(number, number)
     site.until(lambda: site.holds(third.identity))
     for _ in range(20):
@@ -1355,7 +1355,7 @@ def test_a_move_that_is_refused_does_not_take_the_place_of_the_one_to_the_folder
     site.until(site.mover.history.kept_builds)
     save(build(SMALL, POLICY), site.folder)
     save(build(SMALL, ("minimal", "link")), site.folder.parent / "third")
-    ends, site.ends = site.ends, dict([*site.ends.items()][:4])
+    ends, site.ends = site.ends, dict([*site.ends.items()][:2])
     site.start(watched=True)
     history = site.mover.history
     history.unverified = True
@@ -1366,7 +1366,7 @@ def test_a_move_that_is_refused_does_not_take_the_place_of_the_one_to_the_folder
         site.mover.move(read_build(site.folder.parent / "third", unverified=True), True)
     del history.require_room
     site.ends = ends
-    for number in [*ends][4:]:
+    for number in [*ends][2:]:
         site.fabric.connected(number, number)
     site.until(lambda: site.holds(site.new.identity))
 
