@@ -13,7 +13,7 @@ from tests.controller.makers import BRIDGES, OTHERS_TRY_RYU, SWITCHES, connect, 
 from tests.waiting import until
 
 pytestmark = pytest.mark.live
-PEERS, PEERS_AT_ONCE = 40, 10
+PEERS, PEERS_AT_ONCE = 24, 8
 HELLO, ERROR, ECHO_REQUEST, FEATURES_REQUEST, FEATURES_REPLY = 0, 1, 2, 5, 6
 MULTIPART_REQUEST, MULTIPART_REPLY = 18, 19
 TYPES = (1, 2, 3, 4, 6, 10, 11, 12, 19, 21, 25, 200)
