@@ -42,6 +42,8 @@ MOST_NAMED = 3
 """Most names of a certificate that an event lists."""
 MOST_UNKNOWN = 1000
 """Most datapath ids for the status that are not in the build."""
+MOST_UNKNOWN_TOLD = 100
+"""Most of them that events report, so that strangers do not crowd out older events."""
 SWITCH_PATIENCE = 120.0
 """Most seconds that a switch which answers probes may take to answer a request; then its connection
 is closed."""
@@ -310,9 +312,9 @@ class LiveFabric:
         self.present.clear()
         self._claimants.clear()
         self.errors.clear()
-        self.unknown.clear()
         self._silent_load = silent
         if not silent:
+            self.unknown.clear()
             self.tell(events.BuildLoaded(self.identity, str(current.proved)))
         for switch in self._switches.values():
             switch.vertex = None
@@ -356,6 +358,8 @@ class LiveFabric:
         """
         if datapath_id not in self.unknown and len(self.unknown) < MOST_UNKNOWN:
             self.unknown.add(datapath_id)
+            if len(self.unknown) > MOST_UNKNOWN_TOLD:
+                return
             self.tell(events.UnknownDatapath(f"{datapath_id:016x}", peer))
 
     @property
