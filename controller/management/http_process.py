@@ -34,6 +34,8 @@ MOST_IDLE = 64
 """Most connections that wait for their clients; the oldest is ended where there would be more."""
 CLIENT_PATIENCE = 10.0
 """Most seconds that a connection waits for its client."""
+CONNECTIONS_A_TURN = 16
+"""Connections that are accepted before other work of this process goes on."""
 CHECK_PERIOD = 1.0
 """Seconds between two checks for slow clients, and between two signs of life."""
 MOST_WAITING = 16
@@ -57,12 +59,29 @@ class ClientListener(socket.socket):
         """The connections that wait for their clients."""
         self._sockets: dict[Any, socket.socket] = {}
         """All connections, by the client's address and port."""
+        self._accepted_in_turn = 0
+        """Connections that were accepted since other work went on."""
 
     def accept(self) -> tuple[socket.socket, Any]:
-        """The next connection."""
+        """The next connection whose client is still there.
+
+        asyncio accepts until there is no more: a flood would leave it no time for anything else,
+        and its buffers for TLS would fill the memory.
+
+        Raises:
+            BlockingIOError: there is none, or other work comes first.
+        """
         for address in [key for key, sock in self._sockets.items() if sock.fileno() < 0]:
             self._forget(address)
-        sock, address = super().accept()
+        while True:
+            self._accepted_in_turn += 1
+            if self._accepted_in_turn > CONNECTIONS_A_TURN:
+                self._accepted_in_turn = 0
+                raise BlockingIOError
+            sock, address = super().accept()
+            if not _is_ended(sock):
+                break
+            sock.close()
         self._sockets[address[:2]] = sock
         self.start_waiting_for(address[:2])
         return sock, address
@@ -98,6 +117,16 @@ class ClientListener(socket.socket):
         """Forget a connection; returns it, if it is known."""
         self._idle.leave(address)
         return self._sockets.pop(address, None)
+
+
+def _is_ended(sock: socket.socket) -> bool:
+    """Whether a client has ended its connection before it was accepted."""
+    try:
+        return not sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
 
 
 class ControllerLink:
