@@ -131,7 +131,7 @@ def _fitted_to_random_hosts(build: Build, hosts: int) -> float:
         traffic = random_hosts(build.topology, hosts, number)
         loads = [
             fit(fluid.paths(traffic)).loads,
-            fluid.loads(traffic, fluid.minimal()),
+            fluid.loads(traffic, fluid.minimal_shares()),
             fluid.loads_by_weights(traffic),
         ]
         least = min(float(load.max()) for load in loads)
