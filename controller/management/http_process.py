@@ -12,6 +12,7 @@ import asyncio
 import ctypes
 import json
 import os
+import select
 import signal
 import socket
 import sys
@@ -121,6 +122,10 @@ class ClientListener(socket.socket):
 
 def _is_ended(sock: socket.socket) -> bool:
     """Whether a client has ended its connection before it was accepted."""
+    poll = select.poll()
+    poll.register(sock, 0)  # errors and resets alone
+    if poll.poll(0):
+        return True
     try:
         return not sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
     except BlockingIOError:

@@ -446,10 +446,13 @@ def test_clients_that_are_gone_are_not_accepted():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         door = ClientListener(os.dup(listener.fileno()))
         door.setblocking(False)
-        gone, reset, waiting, sender = (connected(listener.getsockname()[1]) for _ in range(4))
+        port = listener.getsockname()[1]
+        gone, reset, hello, waiting, sender = (connected(port) for _ in range(5))
         gone.close()
-        reset.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        reset.close()
+        hello.sendall(b"hello")
+        for sock in (reset, hello):
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            sock.close()
         sender.sendall(b"GET ")
         accepted = accepted_in_turn(door)
         ends = {sock.getpeername() for sock in accepted}
