@@ -168,7 +168,7 @@ class Walks:
     @cached_property
     def has_hosts(self) -> NDArray[np.bool_]:
         """bool[S], the switches with hosts."""
-        return np.ascontiguousarray(self.build.topology.endpoints)
+        return self.build.topology.endpoints.copy()
 
     @cached_property
     def minimal_far(self) -> NDArray[np.int32]:

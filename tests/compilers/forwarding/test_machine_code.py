@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 from compilers.forwarding.machine_code import for_packets
-from compilers.forwarding.program import program_of
 from compilers.forwarding.tabulation import minimal_next
+from compilers.forwarding.walks import Walks
 from compilers.tables.folders.build_folder import load, save
 from inventory.problems import InputError
 from tests.compilers.routed import routed
@@ -27,9 +27,14 @@ def test_a_saved_build_needs_no_other_machine_code(tmp_path: Path) -> None:
     """The arrays of a folder are read-only, which is another type to numba."""
     build = routed(q=2)
     save(build, tmp_path / "build")
+    walks = [Walks.of(one) for one in (build, load(tmp_path / "build"))]
     forms = [
-        [(a.dtype, a.flags.writeable) for a in program_of(one) if isinstance(a, np.ndarray)]
-        for one in (build, load(tmp_path / "build"))
+        [
+            (a.dtype, a.flags.writeable)
+            for a in (*one.program, one.has_hosts, one.minimal_far)
+            if isinstance(a, np.ndarray)
+        ]
+        for one in walks
     ]
     assert forms[0] == forms[1]
 
