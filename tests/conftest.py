@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from compilers.forwarding.machine_code import LOOPS_VARIABLE
 from mininet_scenarios.machine.preflight import TUN
 
 IN_CI = os.environ.get("CI") == "true"
@@ -55,6 +56,18 @@ settings.register_profile(
     derandomize=IN_CI,
 )
 settings.load_profile("machine of any speed")
+
+
+@pytest.fixture(scope="module")
+def machine_code() -> Iterator[None]:
+    """Run loops as machine code, unless the environment says how.
+
+    It is for modules that walk much, by loops that other modules translate, too.
+    """
+    with pytest.MonkeyPatch.context() as patch:
+        if LOOPS_VARIABLE not in os.environ:
+            patch.setenv(LOOPS_VARIABLE, "machine")
+        yield
 
 
 def missing_commands(packages: dict[str, str]) -> list[str]:

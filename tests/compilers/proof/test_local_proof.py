@@ -35,6 +35,8 @@ from tests.compilers.proof.makers import (
 )
 from tests.compilers.routed import routed
 
+pytestmark = pytest.mark.usefixtures("machine_code")
+
 SMALL = [name for name in FABRICS if name not in ("seven", "eight")]
 
 

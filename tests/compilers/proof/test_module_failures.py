@@ -25,6 +25,7 @@ from polarfab.fabric import Fabric
 from tests.compilers.modular import modular, on_modules
 from tests.compilers.proof.oracle import ARRIVED, Oracle
 
+pytestmark = pytest.mark.usefixtures("machine_code")
 ROOT = Path(__file__).parents[3]
 EXAMPLE = ROOT / "examples/q7-copackaged/fabric.yaml"
 
