@@ -199,9 +199,11 @@ def _print_curve(build: Build, curve: LatencyCurve, title: str, scheme: str, war
         click.echo(f"settled after the warm-up only, at {loads}: --warmup {enough}")
     _warn_deadlock(build, curve.deadlock)
     if scheme == "single":
+        # Packets for a dead switch circle on the links that protect against its failure.
+        condition = " while all switches work" if build.forwarding.protect != "none" else ""
         click.echo(
             "packets take any channel; "
-            f"--scheme valley needs {curve.valley_channels}, and has no deadlock"
+            f"--scheme valley needs {curve.valley_channels}, and has no deadlock{condition}"
         )
 
 

@@ -60,6 +60,20 @@ def test_table_plot_and_failure(polarfab: Run, folder: Path, tmp_path: Path) -> 
     assert plot.stat().st_size > 1000
 
 
+def test_a_scheme_without_deadlocks_may_have_one_around_a_dead_switch(
+    polarfab: Run, tmp_path: Path
+) -> None:
+    """Beside a deadlock it said of scheme valley, which has it too, that it has none."""
+    spec = {
+        "name": "lab",
+        "topology": {"family": "polarfly", "q": 3},
+        "routing": {"balance": "minimal", "protect": "node"},
+    }
+    Fabric.from_spec(spec).save(tmp_path / "b").verify()
+    _, out, _ = polarfab("simulate", tmp_path / "b", "--load", "0.1")
+    assert "and has no deadlock while all switches work" in out
+
+
 def test_builds_and_paths_side_by_side(polarfab: Run, folder: Path, tmp_path: Path) -> None:
     tree, plot = tmp_path / "tree", tmp_path / "both.svg"
     topology = {"family": "fat-tree", "k": 2}
