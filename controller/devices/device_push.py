@@ -131,8 +131,8 @@ class DevicePush:
         vertices = self._vertices(only)
         self.names = system.names(self.build)
         build, chosen = system.check(self.build, self.options)
-        if self.old and only:
-            raise InputError.of("all switches with `from`", f"{len(only)}", key="node")
+        if self.old:
+            self._require_rounds_possible(only)
         before = self.old.build if self.old else None
         expected = ExpectedRoutes.of(system, build, chosen, before)
         if self.old:
@@ -243,6 +243,22 @@ class DevicePush:
         pools, vrf = self.proof.expected.pools, getattr(system, "vrf", "")
         files = self.rendered / name
         return device_class(shell, files, etc, pools, vrf, overrule, self.proof.bgp)
+
+    def _require_rounds_possible(self, only: Sequence[str]) -> None:
+        """Require that no setting contradicts rounds, in which all switches change together.
+
+        Raises:
+            InputError: one does.
+        """
+        settings = self.settings
+        if only:
+            raise InputError.of("all switches with `from`", f"{len(only)}", key="node")
+        if settings.batch:
+            required = "no batches with `from`: a round changes all switches"
+            raise InputError.of(required, f"{settings.batch}", key="batch")
+        if settings.stop_on != MOST_FAILED and not settings.dry:
+            required = "the first failure to end a push with `from`"
+            raise InputError.of(required, f"{settings.stop_on}", key="stop_on")
 
     def _stages(self) -> list[tuple[Task, Sequence[PushedSwitch]]]:
         """The stages of the push, in their order: each a task, and the switches that it runs on.

@@ -44,10 +44,12 @@ def test_what_is_refused(polarfab, build) -> None:
     old = ("--from", build, "--run", "false")
     reason = "next hops of the kernel are numbered by build, so routes of two cannot mix"
     assert reason in polarfab("push", build, "--target", "linux", *old)[2]
-    assert (
-        "--node: required all switches with --from"
-        in polarfab("push", build, "--target", "frr", *old, "--node", "3")[2]
-    )
+    for option, value, said in (
+        ("--node", "3", "--node: required all switches with --from"),
+        ("--batch", "2", "--batch: required no batches with --from"),
+        ("--stop-on", "3", "--stop-on: required the first failure to end a push with --from"),
+    ):  # the last two were taken without an effect
+        assert said in polarfab("push", build, "--target", "frr", *old, option, value)[2]
 
 
 def test_a_switch_without_an_address_is_reached_by_its_host_name(polarfab, build, tmp_path) -> None:
