@@ -22,11 +22,14 @@ TICKS = os.sysconf("SC_CLK_TCK")
 def processor_time() -> float:
     """Seconds that this process has used, and its children, with those that they waited for."""
     seconds = sum(os.times()[:4])
+    numbers = list[str]()
     for children in Path("/proc/self/task").glob("*/children"):
-        for child in children.read_text().split():
-            with suppress(OSError):  # it has just ended, and its parent counts it
-                stat = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
-                seconds += sum(map(int, stat[11:15])) / TICKS
+        with suppress(OSError):  # the thread has just ended
+            numbers += children.read_text().split()
+    for child in numbers:
+        with suppress(OSError):  # it has just ended, and its parent counts it
+            stat = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()
+            seconds += sum(map(int, stat[11:15])) / TICKS
     return seconds
 
 
