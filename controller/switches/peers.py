@@ -21,9 +21,9 @@ REPORT_PERIOD = 60.0
 MOST_REASONS = 100
 """Most pairs of host and reason of a kind of event that are counted apart at a time.
 
-Of further hosts only the reasons are counted apart, again so many at most. All further ones are one
-pair. It is a tenth of `EVENTS_KEPT`, so that guessed tokens from many addresses leave older events
-readable."""
+As many more may be of hosts of the fabric's own switches. Of further hosts only the reasons are
+counted apart, again so many at most. All further ones are one pair. It is a tenth of
+`EVENTS_KEPT`, so that guessed tokens from many addresses leave older events readable."""
 OTHERS = "other hosts"
 """The host of the pairs that stand for further hosts."""
 TOO_MANY = "too many hosts and reasons to list"
@@ -71,6 +71,8 @@ class RejectedPeers:
     """Reports an event."""
     clock: Callable[[], float]
     """A monotonic clock, in seconds."""
+    is_own: Callable[[str], bool] = lambda _: False
+    """Whether a host is one of the fabric's switches, as far as is known."""
     counts: Counter[str] = field(default_factory=Counter)
     """How many were rejected, by the name of the kind of event."""
     _last_reports: dict[_Cause, float] = field(default_factory=dict)
@@ -119,7 +121,10 @@ class RejectedPeers:
         of_kind = [cause for cause in self._last_reports if cause[0] is kind]
         common = sum(cause[1] == OTHERS for cause in of_kind)
         cause, cause_of_others = (kind, host, reason), (kind, OTHERS, reason)
-        if cause in self._last_reports or len(of_kind) - common < MOST_REASONS:
+        pairs = len(of_kind) - common
+        if cause in self._last_reports or pairs < MOST_REASONS:
+            return cause
+        if pairs < 2 * MOST_REASONS and self.is_own(host):
             return cause
         if cause_of_others in self._last_reports or common < MOST_REASONS:
             return cause_of_others

@@ -141,7 +141,7 @@ class LiveFabric:
 
     def __post_init__(self) -> None:
         self.listening_clock = ListeningClock(self.clock)
-        self.rejected = RejectedPeers(self.tell, self.clock)
+        self.rejected = RejectedPeers(self.tell, self.clock, self._is_own_host)
         self.admission = Admission(most_at_once(self.expected))
 
     @property
@@ -361,6 +361,12 @@ class LiveFabric:
             if len(self.unknown) > MOST_UNKNOWN_TOLD:
                 return
             self.tell(events.UnknownDatapath(f"{datapath_id:016x}", peer))
+
+    def _is_own_host(self, host: str) -> bool:
+        """Whether a switch of the build was connected from a host, or is managed there."""
+        build = self.current.build
+        management = build.wiring.management if build else ()
+        return host in management or host in self._hosts.values()
 
     @property
     def in_sync(self) -> frozenset[int]:

@@ -116,6 +116,9 @@ def test_many_hosts_hide_no_other_reason_and_no_other_kind(rejected, told):
         rejected.add(PeerRejected, f"2001:db8::{number:x}", "wrong version number")
     rejected.add(PeerRejected, "192.0.2.2", "unknown authority")
     assert (told[-1].host, told[-1].reason) == ("other hosts", "unknown authority")
+    rejected.is_own = {"192.0.2.9"}.__contains__
+    rejected.add(PeerRejected, "192.0.2.9", "certificate has expired")
+    assert (told[-1].host, told[-1].reason) == ("192.0.2.9", "certificate has expired")
     for number in range(2 * MOST_REASONS):
         rejected.add(PeerRejected, "192.0.2.3", f"name {number}")
     assert told[-1].reason == "too many hosts and reasons to list"
