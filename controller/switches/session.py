@@ -313,6 +313,8 @@ class LiveFabric:
         self._claimants.clear()
         self.errors.clear()
         self._silent_load = silent
+        # The others stay with an intermediate build, so that strangers are not reported anew.
+        self.unknown.difference_update(self.current.programs.by_datapath_id)
         if not silent:
             self.unknown.clear()
             self.tell(events.BuildLoaded(self.identity, str(current.proved)))

@@ -425,6 +425,19 @@ def test_unknown_datapath_ids_do_not_fill_memory(fabric):
     assert not fabric.take_events(), "an intermediate build of a move begins no new hundred"
 
 
+def test_a_switch_that_an_intermediate_build_has_is_not_unknown(fabric):
+    """A switch that a move adds was listed as unknown until the move ended; one that a move would
+    have removed, as long as the old build was kept."""
+    for number in (11, 12, 99):
+        fabric.connected(number, number)
+    assert fabric.unknown == {99}
+    before = fabric.current
+    fabric.load(Current(before.identity, ("a",), Programs(99)), silent=True)
+    assert fabric.unknown == {11, 12}
+    fabric.load(before, silent=True)
+    assert fabric.unknown == {99}
+
+
 @pytest.mark.parametrize("length", [8, 12, 19])
 def test_cut_off_errors_are_read(fabric, length):
     connect(fabric, "k", 11)
