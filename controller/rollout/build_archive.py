@@ -32,7 +32,7 @@ MOST_BUILD = 1 << 30
 """Largest build in bytes, packed or not."""
 MOST_MANIFEST = 1 << 16
 """Largest manifest in bytes; that of 993 switches has 3,400."""
-SMALL_FABRIC, FABRIC_BYTES_A_SWITCH = 1 << 18, 1 << 10
+SMALL_FABRIC, FABRIC_BYTES_A_SWITCH = 1 << 18, 1 << 11
 """Bytes that any `fabric.json` may have, and bytes more for each switch: nothing else goes on while
 it is parsed. That of 993 switches has 57,000 bytes without variables of the user's."""
 UNPACKED_AT_ONCE = 1 << 20

@@ -122,7 +122,7 @@ def test_a_manifest_that_is_larger_than_it_says_is_not_unpacked(method):
 @pytest.mark.parametrize(
     ("files", "switches", "why"),
     [
-        ({"fabric.json": bytes(300_000)}, 7, "a fabric.json of more than 269,312 bytes"),
+        ({"fabric.json": bytes(300_000)}, 7, "a fabric.json of more than 276,480 bytes"),
         ({}, -(10**6), "a manifest that is none"),
     ],
 )
