@@ -138,7 +138,7 @@ class Entrance:
                 self.tls.add_connection(certificate or {})
         except OSError as error:  # ssl.SSLError, timeouts and resets are
             reason = handshake_fault(error)
-            if address in self._sockets:  # else `_end` has ended it, and reported why
+            if self._sockets.get(address) is sock:  # else `_end` has ended it, and reported why
                 self._rejected.add(PeerRejected, str(address[0]), reason)
         else:
             handle(sock, address)
