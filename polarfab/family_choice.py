@@ -57,19 +57,20 @@ def is_family(subject: str) -> bool:
 
 
 def chosen_topology(
-    subject: str, parameters: Mapping[str, Any], measured: bool = False
+    subject: str, parameters: Mapping[str, Any], will_be_measured: bool = False
 ) -> Topology:
     """The graph of a family with these parameters, of a fabric.yaml or of a build.
 
     Args:
         subject: the name of the family, the file or the folder.
         parameters: the parameters of the family.
-        measured: whether the graph is to be measured or drawn, which needs memory, too.
+        will_be_measured: whether the graph is then measured or drawn, which needs more memory.
 
     Raises:
         InputError: there is no such subject, its parameters are wrong, or memory cannot hold it.
     """
-    return _topology_of(chosen_fabric(subject, parameters), subject, parameters, measured)
+    fabric = chosen_fabric(subject, parameters)
+    return _topology_of(fabric, subject, parameters, will_be_measured)
 
 
 class NamedTopology(NamedTuple):
@@ -81,7 +82,7 @@ class NamedTopology(NamedTuple):
     """The names of the switches; None for a family, and for a fabric of several planes."""
 
 
-def chosen_names(subject: str, parameters: Mapping[str, Any]) -> NamedTopology:
+def chosen_named_topology(subject: str, parameters: Mapping[str, Any]) -> NamedTopology:
     """The graph as `chosen_topology` gives it, and the names of its switches.
 
     Args:
@@ -95,21 +96,27 @@ def chosen_names(subject: str, parameters: Mapping[str, Any]) -> NamedTopology:
     from polarfab.fabric import with_installed
 
     fabric = chosen_fabric(subject, parameters)
-    topology = _topology_of(fabric, subject, parameters, measured=False)
+    topology = _topology_of(fabric, subject, parameters, will_be_measured=False)
     if fabric is None:
         return NamedTopology(topology, None)
     if fabric.loaded is None or fabric.compiled:
         wirings = [build.wiring for build in fabric.builds]
     else:
-        loaded = with_installed(fabric.loaded, None)
+        # Names need the cables only, so the planes are cabled but not compiled. There is no earlier
+        # build; None has the numbers read from the file that `allocations` names.
+        loaded = with_installed(fabric.loaded, before=None)
         wirings = [plane.wiring for plane in cabled_planes(loaded)]
     return NamedTopology(topology, wirings[0].names if len(wirings) == 1 else None)
 
 
 def _topology_of(
-    fabric: Fabric | None, subject: str, parameters: Mapping[str, Any], measured: bool
+    fabric: Fabric | None, subject: str, parameters: Mapping[str, Any], will_be_measured: bool
 ) -> Topology:
-    """The graph of a fabric, or without a fabric that of a family."""
+    """The graph of a fabric, or without a fabric that of a family.
+
+    A fabric that is compiled has its graph. Otherwise the graph is built from the family and the
+    parameters, those of the fabric's spec if there is one.
+    """
     from compilers.memory_bound import MemoryBound, require_graph
     from compilers.topology.families import build_topology
 
@@ -120,7 +127,7 @@ def _topology_of(
         spec = fabric.loaded.spec.topology
         family, values = spec.family, spec.parameters()
     require_graph(family, values)
-    if measured:
+    if will_be_measured:
         MemoryBound.of_family(family, values).measured().require()
     return build_topology(family, values)
 

@@ -201,7 +201,9 @@ class PolarStar(Family):
         del module
         if not classes_are_constructed(self, topology.parameters, topology.graph.order):
             return None
-        return construction(self.name).choices(tables, topology, wiring, forwarding)
+        return construction(self.name).with_alternates_and_repairs(
+            tables, topology, wiring, forwarding
+        )
 
     def constructed_alternates(
         self, topology: Topology, wiring: Any, classes: int, forwarding: Any

@@ -126,7 +126,9 @@ class Construction(Protocol):
     `polarfab.constructions`, under the family's name.
     """
 
-    def choices(self, tables: Any, topology: Topology, wiring: Any, forwarding: Any) -> Any:
+    def with_alternates_and_repairs(
+        self, tables: Any, topology: Topology, wiring: Any, forwarding: Any
+    ) -> Any:
         """Return minimal `Tables` with alternates and repairs."""
 
     def alternates(self, topology: Topology, links: int) -> Any:

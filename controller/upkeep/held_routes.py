@@ -71,10 +71,12 @@ class RouteReader:
                 class_by_instructions[split_row(row).instructions] = egress
         return cls(prefix_by_match, class_by_instructions)
 
-    def differing_routes(self, program: FlowProgram, content: SwitchContent) -> DifferingRoutes:
+    def differing_routes(
+        self, program: FlowProgram, content: SwitchContent
+    ) -> DifferingRoutes | None:
         """The routes of a switch that differ from those of its program.
 
-        Empty if it holds a route row that is no route of this build: nothing can be said then.
+        None if that is not known: the switch holds a route row that is no route of this build.
 
         Args:
             program: the switch's program.
@@ -100,7 +102,7 @@ class RouteReader:
             prefix = self.prefix_by_match.get(parts.fields)
             egress = self.class_by_instructions.get(parts.instructions)
             if prefix is None or egress is None:
-                return {}
+                return None
             differing[prefix] = egress
         return differing
 
@@ -117,8 +119,9 @@ class HeldRouteReadings:
     Only the routes of these are collected: an earlier process may have changed them."""
     by_vertex: dict[int, DifferingRoutes] = field(default_factory=dict)
     """The routes that were collected, by the vertex of their switch."""
-    collected_until: float = inf
-    """How long switches keep these routes while others have yet to be read."""
+    deadline: float = inf
+    """When these switches are corrected at the latest, even if others have yet to be read: a time
+    on the clock of the keeper."""
     _readers: dict[tuple[Profile, int], RouteReader] = field(default_factory=dict)
     """The readers of routes, by the profile of a switch and the generation of its numbers."""
 
@@ -136,7 +139,7 @@ class HeldRouteReadings:
         encoder: Encoder,
         generation: int,
         program: FlowProgram,
-        until: float,
+        deadline: float,
     ) -> bool:
         """Collect the routes of a switch, if they differ from those of its program.
 
@@ -146,13 +149,16 @@ class HeldRouteReadings:
             encoder: the programs of the build.
             generation: the generation of the class and group numbers in the switch.
             program: the switch's program.
-            until: how long it keeps its routes if it is the first such switch.
+            deadline: the `deadline` of all readings, if this switch is the first of them.
 
         Returns:
             Whether they differ: the switch is to be left as it is for now.
         """
         profile = encoder.profile(vertex)
-        if vertex not in self.not_yet_in_sync or profile.single:
+        # `RouteReader` knows a route by the metadata that its row writes for the table of classes.
+        # A switch of one table has no such rows.
+        has_one_table = profile.single
+        if vertex not in self.not_yet_in_sync or has_one_table:
             return False
         reader = self._readers.get((profile, generation))
         if reader is None:
@@ -162,7 +168,7 @@ class HeldRouteReadings:
         if not differing:
             return False
         if not self.by_vertex:
-            self.collected_until = until
+            self.deadline = deadline
         self.by_vertex[vertex] = differing
         return True
 

@@ -482,7 +482,7 @@ class Keeper(Upkeep):
             upkeep.programs,
             self.fabric.present[vertex].generation,
             program,
-            until=self._now() + self._longest_wait,
+            deadline=self._now() + self._longest_wait,
         )
 
     def left(self, vertex: int) -> None:
@@ -646,7 +646,7 @@ class Keeper(Upkeep):
         links, far, held_routes = upkeep.links, upkeep.build.wiring.far, upkeep.held_routes
         requested, _ = links_and_switches(far, links.requested.values())
         has_failed_link = bool((links.dead & ~requested).any())
-        waits = not upkeep.next_change.is_urgent and self._now() < held_routes.collected_until
+        waits = not upkeep.next_change.is_urgent and self._now() < held_routes.deadline
         if waits and self._awaits_switch(upkeep, counts_slow=not has_failed_link):
             return
         upkeep.repair = tables_as_held(upkeep.intact, upkeep.repair, held_routes.by_vertex)

@@ -41,9 +41,10 @@ class ScaleProof:
     """Theorems about whole PolarFly and PolarStar fabrics."""
 
     def prove_delivery(self, build: Build, seed: int) -> MinimalDelivery | None:
-        """Prove minimal paths for all pairs by the program or lines that rows are computed from.
+        """Prove minimal paths for all pairs from the rule that generates the rows.
 
-        A sample of the rows, as they are decoded, may contradict the proof.
+        For PolarFly the rule is the lines of its projective plane; for PolarStar it is its
+        `StarProgram`. A sample of the rows, as they are decoded, may contradict the proof.
         """
         from compilers.proof.local.registered_proofs import MinimalDelivery
         from extensions.scale.plane_lines import proved_lines
@@ -80,10 +81,10 @@ class ScaleProof:
 class ConstructedStar:
     """The construction of a whole PolarStar's egress classes: three for each of S·K links."""
 
-    def choices(
+    def with_alternates_and_repairs(
         self, tables: Tables, topology: Topology, wiring: Wiring, forwarding: Forwarding
     ) -> Tables:
-        """Tables with alternates and repairs."""
+        """The tables of minimal routes, with alternates and repairs added."""
         from extensions.scale.star_choices import tables_with_choices
 
         return tables_with_choices(tables, topology, wiring, forwarding)

@@ -1,4 +1,8 @@
-"""The inner process of the engine `ovs-fabric`: all switches in one Open vSwitch, no hosts."""
+"""The inner process of the engine `ovs-fabric`: all switches in one Open vSwitch, no hosts.
+
+In the place of hosts there are *collectors*: bridges at the other ends of the hosts' ports, which
+send frames as hosts would, and record the frames that they receive.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +31,7 @@ ENTERED_BRIDGE = re.compile(r'^ *bridge\("s(\d+)"\)', re.MULTILINE)
 
 
 class FabricChild(OpenFlowChild):
-    """Switches as bridges, cables as patch ports, and collectors in the place of hosts."""
+    """Switches as bridges, cables as patch ports, and collectors that stand in for hosts."""
 
     def __init__(self, setup: Setup, progress: Progress) -> None:
         super().__init__(setup, progress)
@@ -44,14 +48,19 @@ class FabricChild(OpenFlowChild):
         self.ovs.start()
         self.fabric.start(CONTROLLER_ADDRESS)
 
-    def prober(self, pairs: NDArray[np.int64], version: int, probe: bool) -> Callable[[], Prober]:
-        """A function that makes the `Prober` which sends frames from collector to collector."""
-        first = PROBE_NUMBERS if probe else self.next_number
+    def prober(
+        self, pairs: NDArray[np.int64], version: int, is_probe: bool
+    ) -> Callable[[], Prober]:
+        """A function that makes the `Prober` which sends frames from collector to collector.
+
+        Frames of a round and of a probe may be under way at once, so their numbers differ.
+        """
+        first = PROBE_NUMBERS if is_probe else self.next_number
         self.next_number += len(pairs)
         return partial(CollectorProber, self.ovs.folder, self.writers[version], pairs, first)
 
-    def host_ends(self) -> CollectorFrames:
-        """The collectors."""
+    def frames_of_hosts(self) -> CollectorFrames:
+        """Connections to all collectors, over which frames are sent and received."""
         return CollectorFrames(self.ovs.folder, self.hosts.names)
 
     def paths(self, pairs: list[list[int]]) -> list[list[str]]:

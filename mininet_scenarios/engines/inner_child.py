@@ -189,27 +189,29 @@ class InnerChild(ABC):
         pairs = np.repeat(np.argwhere(counts), counts[counts > 0], axis=0)
         # In random order, so that packets of all hosts are under way at the same time.
         pairs = np.random.default_rng(1).permutation(pairs)
-        hops = self.prober(pairs, version, probe=False)().run_round(self.progress)
+        hops = self.prober(pairs, version, is_probe=False)().run_round(self.progress)
         return PacketExchange.of(pairs, hops, len(self.hosts), self.loads() - before)
 
     @abstractmethod
     def loads(self) -> NDArray[np.int64]:
         """Packets that have left each switch by each port to another, int64[S, ports + 1]."""
 
-    def prober(self, pairs: NDArray[np.int64], version: int, probe: bool) -> Callable[[], Prober]:
+    def prober(
+        self, pairs: NDArray[np.int64], version: int, is_probe: bool
+    ) -> Callable[[], Prober]:
         """A function that makes the `Prober` which sends UDP packets over pairs of hosts.
 
         Args:
             pairs: int64[n, 2], the sending and the receiving hosts.
             version: of the Internet protocol.
-            probe: whether the packets are those of a probe, not of a round.
+            is_probe: whether the packets are those of a probe, not of a round.
         """
-        port = PROBE_PORT if probe else ROUND_PORT
+        port = PROBE_PORT if is_probe else ROUND_PORT
         return partial(UdpProber, self.network.ends(version), pairs.tolist(), port)
 
     def probe_start(self, pairs: NDArray[np.int64], interval: float) -> None:
         """Start a probe over pairs of hosts, int64[n, 2]."""
-        self.probe = ProbeProcess(interval, self.prober(pairs, 4, probe=True))
+        self.probe = ProbeProcess(interval, self.prober(pairs, 4, is_probe=True))
 
     def probe_stop(self) -> ProbePackets:
         """End the probe, and return what it recorded."""
@@ -242,7 +244,7 @@ class OpenFlowChild(InnerChild):
         """The group that `divert` has changed and `restore` has not put back."""
 
     @abstractmethod
-    def host_ends(self) -> Any:
+    def frames_of_hosts(self) -> Any:
         """The object that sends and receives frames as hosts do; the caller closes it."""
 
     def loads(self) -> NDArray[np.int64]:
@@ -310,7 +312,7 @@ class OpenFlowChild(InnerChild):
         is_stopped = repairs and self.setup.repair and self.controller.process is not None
         if is_stopped:
             self.controller.kill()
-        with closing(self.host_ends()) as ends:
+        with closing(self.frames_of_hosts()) as ends:
             hosts = HostSample.of(live, self.setup.hosts)
             exercise = RuleExercise(live, hosts, ends, self.fabric, self.progress)
             result = exercise.run(repairs)

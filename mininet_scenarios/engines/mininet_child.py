@@ -42,7 +42,7 @@ class MininetChild(OpenFlowChild):
         if self.setup.rate:
             self.network.limit(self.setup.rate)
 
-    def host_ends(self) -> HostFrames:
+    def frames_of_hosts(self) -> HostFrames:
         """Sockets in the hosts' namespaces."""
         pids = (host.pid for host in self.network.hosts)
         return HostFrames(dict(zip(self.hosts.names, pids, strict=True)))

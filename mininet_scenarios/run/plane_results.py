@@ -40,7 +40,9 @@ def merged(loaded: LoadedScenario, builds: Sequence[Build], runs: Sequence[Emula
         delivered=sum(result.delivered for result in results),
         predicted_hops=_summed([result.predicted_hops for result in results]),
         seen_hops=_summed([result.seen_hops for result in results]),
-        caught="; ".join(result.caught for result in results if result.caught),
+        wrong_table_found="; ".join(
+            result.wrong_table_found for result in results if result.wrong_table_found
+        ),
     )
     for build, result in zip(builds, results, strict=True):
         _add_plane(total, build.name, result)

@@ -138,10 +138,10 @@ class _Rehearsal:
         if mismatches:
             wiring, switch = self.examiner.build.wiring, diversion.switch
             port = wiring.port_name(wiring.names.index(switch), diversion.port)
-            self.result.caught = (
+            self.result.wrong_table_found = (
                 f"class {diversion.egress} of switch {switch} sent to {port}: {mismatches[0]}"
             )
-            self.observer.note(f"a wrong table was caught: {self.result.caught}")
+            self.observer.note(f"a wrong table was caught: {self.result.wrong_table_found}")
         self.result.checks.append(Check("a wrong table is caught", 1, min(len(mismatches), 1)))
         self.result.checks += [check for check in restored if not check.passed]
 

@@ -192,7 +192,7 @@ class Timeline:
             possible=int(packets.possible.sum()),
             reached=int(packets.reached.sum()),
             max_hops=max(0, int(packets.longest.max(initial=0))),
-            repaired=None if repair.seconds is None else round(repair.seconds, 4),
+            seconds_to_repair=None if repair.seconds is None else round(repair.seconds, 4),
         )
 
     def _apply(self, what: str, event: Event, case: Case | None) -> Prediction:
@@ -347,6 +347,6 @@ class Timeline:
             result.events[row] = replace(
                 result.events[row],
                 lost=int(losses.sum()),
-                worst=int(losses.max(initial=0)),
-                converged=round(packets.converged, 3),
+                most_lost_of_a_pair=int(losses.max(initial=0)),
+                seconds_to_converge=round(packets.converged, 3),
             )

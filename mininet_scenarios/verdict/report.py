@@ -137,7 +137,8 @@ class Emulated:
             "engine": " with ".join(filter(None, (self.facts["engine"], self.facts["framework"]))),
             "build": self.facts["build"],
             "delivered": f"{result.delivered:,} of {result.pairs:,} ordered pairs of hosts",
-            "checker": result.caught and f"saw a wrong table: {result.caught}",
+            "checker": result.wrong_table_found
+            and f"saw a wrong table: {result.wrong_table_found}",
             "rules exercised": result.exercise and rules_in_words(result.exercise),
             "moves to": ", ".join(self.facts.get("moves_to", ())),
             "probe slowed": "; ".join(result.slowed),
@@ -153,9 +154,9 @@ class Emulated:
             checks=result.checks,
             shown=REPORTED_MISMATCHES,
             plots=[_inline(panel) for panel in panels(result)],
-            happened=result.events,
+            happened=[event.as_dict() for event in result.events],
             probed=result.probe_history is not None,
-            repaired=any(event.repaired is not None for event in result.events),
+            repaired=any(event.seconds_to_repair is not None for event in result.events),
         )
 
 

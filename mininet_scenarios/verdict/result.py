@@ -19,8 +19,8 @@ from mininet_scenarios.scenario.observations import Exercise
 class EventOutcome:
     """An event of the timeline, and how packets fared after it.
 
-    Reports have the fields by these names. `pairs` to `max_hops` are of a round of packets between
-    all hosts after the event, and `lost` to `converged` of a probe during the event.
+    `pairs` to `max_hops` are of a round of packets between all hosts after the event, and `lost` to
+    `seconds_to_converge` of a probe during the event.
     """
 
     what: str
@@ -41,16 +41,28 @@ class EventOutcome:
     """The links on the longest path that was seen."""
     lost: int | None = None
     """The probe packets that were lost although the tables deliver them; None without a probe."""
-    worst: int | None = None
-    """The most lost packets of one pair; None without a probe."""
-    converged: float | None = None
+    most_lost_of_a_pair: int | None = None
+    """The most probe packets that one pair of hosts lost; None without a probe."""
+    seconds_to_converge: float | None = None
     """Seconds from the event until the last lost packet was sent, 0 if none was lost; None without
     a probe.
     """
-    repaired: float | None = None
+    seconds_to_repair: float | None = None
     """Seconds in which the controller routed around the failure, or back, by its own clock; None if
     it changed nothing.
     """
+
+    def as_dict(self) -> dict[str, Any]:
+        """The outcome for JSON and for the template of the report."""
+        return {_REPORTED_AS.get(name, name): value for name, value in asdict(self).items()}
+
+
+_REPORTED_AS = {
+    "most_lost_of_a_pair": "worst",
+    "seconds_to_converge": "converged",
+    "seconds_to_repair": "repaired",
+}
+"""The names in JSON and in the report of the fields of `EventOutcome` that have another there."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -155,7 +167,7 @@ class Result:
     """
     seen_hops: dict[int, int] = field(default_factory=dict)
     """By a number of links, how many pairs' packets crossed so many."""
-    caught: str = ""
+    wrong_table_found: str = ""
     """How the checks found a wrong table that was put in place on purpose, in words; "" without
     such a table."""
     checks: list[Check] = field(default_factory=list)
@@ -165,9 +177,10 @@ class Result:
     events: list[EventOutcome] = field(default_factory=list)
     """The events of the timeline."""
     slowed: list[str] = field(default_factory=list)
-    """The intervals between packets that were too short for the probe, in words.
+    """The intervals between the packets of the probe that turned out too short, in words.
 
-    At these the probe itself lost packets, so it took a longer one.
+    With each of these intervals packets were lost before the first event, so the probe was started
+    again with a longer one.
     """
     loads: NDArray[np.int64] | None = None
     """int64[E], the packets over each direction of each link in the round of all pairs."""
@@ -196,9 +209,9 @@ class Result:
             "pairs": self.pairs,
             "delivered": self.delivered,
             "hops": {"predicted": self.predicted_hops, "seen": self.seen_hops},
-            "caught": self.caught,
+            "caught": self.wrong_table_found,
             "checks": [{**asdict(check), "passed": check.passed} for check in self.checks],
-            "timeline": [asdict(event) for event in self.events],
+            "timeline": [event.as_dict() for event in self.events],
             "probe": probe and {**probe.as_dict(), "slowed": self.slowed},
             "throughput": throughput and throughput.as_dict(),
             "rules": self.exercise and self.exercise.as_dict(),

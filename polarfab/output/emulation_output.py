@@ -157,11 +157,11 @@ def _print_timeline(result: Result) -> None:
     if result.probe_history is not None:
         columns += ["packets lost", "of one pair", "until, s"]
         for row, event in zip(rows, listed, strict=True):
-            row += [event.lost, event.worst, event.converged]
-    if any(event.repaired is not None for event in events):
+            row += [event.lost, event.most_lost_of_a_pair, event.seconds_to_converge]
+    if any(event.seconds_to_repair is not None for event in events):
         columns.append("repaired in, s")
         for row, event in zip(rows, listed, strict=True):
-            row.append(event.repaired)
+            row.append(event.seconds_to_repair)
     title = "timeline"
     if len(events) > len(listed):
         title = f"timeline: {LISTED_EVENTS} of {len(events)} events"

@@ -45,6 +45,7 @@ def check_prefixes(build: Build) -> Iterator[UnsoundValues]:
     switches = len(routes.egress)
     end = switches + _count_aggregates(build)  # the first number that is no prefix
     prefix = routes.prefix
+    # `around` has the neighbouring supernodes of each supernode, in ascending order.
     if isinstance(prefix, StarPrefixes) and (np.diff(prefix.packed.around, axis=1) <= 0).any():
         yield UnsoundValues.one("routes.prefix", "supernodes around each that ascend", "others")
         return
@@ -145,19 +146,23 @@ def check_classes(build: Build, port_use: PortUse) -> Iterator[UnsoundValues]:
     """
     tables = build.tables.classes
     minimal = tables.port
-    yield from _ports(build, port_use, "class", minimal[..., None], (minimal != 0)[..., None])
+    yield from _ports_without_cable(
+        build, port_use, "class", minimal[..., None], (minimal != 0)[..., None]
+    )
     packed = packed_alternates(build, port_use)
     # Packed alternates are fabric ports, and none occurs twice, so they are sound if the minimal
     # port is not among them.
     alternates_sound = (
         packed and not contain(packed.links, port_use.links(minimal)[..., None]).any()
     )
-    orders = ("protection", "bounce") if alternates_sound else ("alternate", "protection", "bounce")
-    for key in orders:
+    port_lists = ["protection", "bounce"]
+    if not alternates_sound:
+        port_lists.insert(0, "alternate")
+    for key in port_lists:
         ports = np.asarray(getattr(tables, key))
         # Only after the last port may there be 0.
         before_last = np.logical_or.accumulate(ports[..., ::-1] != 0, axis=2)[..., ::-1]
-        yield from _ports(build, port_use, key, ports, before_last)
+        yield from _ports_without_cable(build, port_use, key, ports, before_last)
         yield from unsound_where(
             _occurs_before(minimal, ports),
             lambda s, c, n, key=key, ports=ports: Finding(
@@ -169,18 +174,18 @@ def check_classes(build: Build, port_use: PortUse) -> Iterator[UnsoundValues]:
 
 
 def _occurs_before(minimal: NDArray[np.int32], ports: Ports) -> NDArray[np.bool_]:
-    """Whether ports are the minimal port of their class, or occur earlier in the same order.
+    """Whether ports are the minimal port of their class, or occur earlier in the same list.
 
     Args:
         minimal: int32[S, C].
-        ports: int[S, C, n], an order of ports for each class; 0 is none.
+        ports: int[S, C, n], a list of ports for each class; 0 is none.
 
     Returns:
         bool[S, C, n].
     """
     occurs_before: NDArray[np.bool_] = (ports == minimal[..., None]) & (ports != 0)
     before, after = ports[..., :-1], ports[..., 1:]
-    # Where ports ascend, none occurs twice. Only orders that do not ascend are sorted to find out.
+    # Where ports ascend, none occurs twice. Only lists that do not ascend are sorted to find out.
     unordered = np.argwhere(((after != 0) & ((after <= before) | (before == 0))).any(axis=2))
     ranked = np.sort(ports[tuple(unordered.T)], axis=1)
     twice = ((ranked[:, 1:] == ranked[:, :-1]) & (ranked[:, 1:] != 0)).any(axis=1)
@@ -190,15 +195,15 @@ def _occurs_before(minimal: NDArray[np.int32], ports: Ports) -> NDArray[np.bool_
     return occurs_before
 
 
-def _ports(
+def _ports_without_cable(
     build: Build, port_use: PortUse, key: str, ports: Ports, required: NDArray[np.bool_]
 ) -> Iterator[UnsoundValues]:
-    """Ports that are no fabric ports with a cable.
+    """Yield the ports that are no fabric ports with a cable, although the class needs them.
 
     Args:
         build: its names are in the findings.
         port_use: the use of its ports.
-        key: the name of the order of ports.
+        key: the name of the list of ports.
         ports: int[S, C, n].
         required: bool[S, C, n], where there has to be a port.
     """
@@ -246,10 +251,13 @@ def _packed_weights(
         bool[S, C].
     """
     # A link without a port is no alternate, as in the array of ports.
-    count = set_bits(ports.links & np.packbits(ports.port > 0, axis=1)[:, None])
-    weighted = np.minimum(set_bits(weights.links), most_alternates)
+    has_port = np.packbits(ports.port > 0, axis=1)[:, None]
+    alternate_count = set_bits(ports.links & has_port)
+    weighted_count = np.minimum(set_bits(weights.links), most_alternates)
     minimal_weight = weights.weight[..., 0]
-    alternate_weight = np.where(weighted > 0, weights.weight[..., 1], 0)
-    all_weighted = (alternate_weight == 0) | (count == weighted)
+    alternate_weight = np.where(weighted_count > 0, weights.weight[..., 1], 0)
+    # All alternates of a class share one weight. So if that is above 0, as many links as there are
+    # alternates have to have it.
+    all_weighted = (alternate_weight == 0) | (alternate_count == weighted_count)
     good: NDArray[np.bool_] = all_weighted & ((minimal_weight > 0) | (alternate_weight > 0))
     return good

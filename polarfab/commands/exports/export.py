@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from compilers.entry_points import EXPORTS, registered
-from polarfab.family_choice import chosen_names, graph_options, is_family, read_parameters
+from polarfab.family_choice import chosen_named_topology, graph_options, is_family, read_parameters
 from polarfab.output.verb_output import (
     chosen_format,
     json_option,
@@ -67,7 +67,7 @@ def command(
             require_graph(subject, values)
         text = edge_lines(edge_blocks(subject, values))
     else:
-        topology, names = chosen_names(subject, values)
+        topology, names = chosen_named_topology(subject, values)
         text = pieces(topology, printed, names=names)
     if output:
         write_file(output, text)

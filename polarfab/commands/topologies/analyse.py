@@ -77,7 +77,7 @@ def command(
     if as_csv and len(names) != 1:
         raise click.UsageError("--format csv prints one table: say which with --what")
     values = read_parameters(parameters, q=q, supernode=supernode, degree=degree)
-    topology = chosen_topology(subject, values, measured=not scheduler)
+    topology = chosen_topology(subject, values, will_be_measured=not scheduler)
     analyses: dict[str, Analysis] = {}
     for name in names or applicable(topology):
         with progress(name) as report:

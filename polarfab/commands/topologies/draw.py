@@ -113,7 +113,7 @@ def command(
     parameters = {"q": q, "supernode": supernode, "degree": degree}
     fabric = chosen_fabric(subjects[0], parameters)
     if show == "fabric":
-        subject = fabric or chosen_topology(subjects[0], parameters, measured=True)
+        subject = fabric or chosen_topology(subjects[0], parameters, will_be_measured=True)
         picture: str = drawing.draw(subject, form, layout_name, mark_words)
     else:
         subject = _require_fabric(fabric, show, subjects[0])

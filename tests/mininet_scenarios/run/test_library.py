@@ -63,7 +63,7 @@ def test_every_shipped_scenario_passes_on_the_model(name):
         loaded = replace(loaded, scenario=scenario)
     result = rehearse(loaded)
     assert not failed(result)
-    assert result.caught
+    assert result.wrong_table_found
     assert len(result.events) >= len(loaded.scenario.timeline)
 
 
