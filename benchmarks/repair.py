@@ -22,7 +22,7 @@ from compilers.tables.folders.build_folder import load
 from compilers.targets.openflow.bundled_blocks import fields_at
 from compilers.targets.openflow.encoder import Encoder, FlowProgram
 from compilers.targets.openflow.group_and_flow_bytes import BUNDLE
-from compilers.targets.openflow.message_parts import Block, bundle
+from compilers.targets.openflow.message_parts import Block, bundle_control
 from compilers.targets.openflow.protocol import (
     BUNDLED,
     DESCRIPTION,
@@ -154,7 +154,7 @@ def _answers(sent: bytes, program: FlowProgram | None) -> Iterator[bytes]:
     elif kind == MessageType.BARRIER_REQUEST:
         yield message(MessageType.BARRIER_REPLY, xid)
     elif sent.startswith(COMMIT):
-        yield bundle(Bundle.COMMIT_REPLY, BUNDLE, xid)
+        yield bundle_control(Bundle.COMMIT_REPLY, BUNDLE, xid)
         yield message(MessageType.BARRIER_REPLY, header(sent, len(COMMIT))[2])
 
 

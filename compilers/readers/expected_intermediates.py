@@ -37,7 +37,7 @@ BASES = 1 << 16
 different intermediates: that of vertex v is v modulo this number."""
 
 
-class IntermediateChoice(NamedTuple):
+class IntermediateDrawn(NamedTuple):
     """A row that draws an intermediate for the packets of a host."""
 
     family: str
@@ -56,7 +56,7 @@ class IntermediateChoice(NamedTuple):
     """The host's address; "": any."""
 
 
-class SameSwitchRow(NamedTuple):
+class OwnBlock(NamedTuple):
     """A row for packets between hosts of one switch, for which no intermediate is drawn."""
 
     family: str
@@ -71,7 +71,7 @@ class SameSwitchRow(NamedTuple):
     """The address of the host that sends; "": any."""
 
 
-class IntermediateRecognition(NamedTuple):
+class CarriedIntermediate(NamedTuple):
     """A row that recognises packets whose destination address names an intermediate."""
 
     family: str
@@ -80,7 +80,7 @@ class IntermediateRecognition(NamedTuple):
     """The MAC address that names intermediate 0."""
 
 
-class IntermediateRoute(NamedTuple):
+class ToIntermediate(NamedTuple):
     """A row that routes packets to their intermediate."""
 
     mac: str
@@ -91,7 +91,7 @@ class IntermediateRoute(NamedTuple):
     """The port that has to be up; 0: none."""
 
 
-class IntermediateRemoval(NamedTuple):
+class IntermediateReached(NamedTuple):
     """The row that removes the address of an intermediate, at the intermediate itself."""
 
     mac: str
@@ -100,7 +100,7 @@ class IntermediateRemoval(NamedTuple):
     """The gateway's MAC address, which takes its place."""
 
 
-class IntermediateRelease(NamedTuple):
+class IntermediateGivenUp(NamedTuple):
     """The row that gives up an intermediate whose link is down."""
 
     gateway: str
@@ -142,7 +142,7 @@ def _sources(build: Build, vertex: int, number: int) -> Iterator[tuple[str, str]
         yield family, address if addressing.source_checks else ""
 
 
-def _drawn_claims(build: Build, vertex: int) -> Iterator[Value]:
+def _intermediate_drawn(build: Build, vertex: int) -> Iterator[Value]:
     """Yield the claims of the rows that draw an intermediate for packets of a host."""
     gateway = format_mac(build.addressing.gateway_mac)
     if count := len(_intermediates(build)):
@@ -152,7 +152,7 @@ def _drawn_claims(build: Build, vertex: int) -> Iterator[Value]:
                 continue
             for family, source in _sources(build, vertex, number):
                 basis = str(vertex % BASES)
-                yield IntermediateChoice(
+                yield IntermediateDrawn(
                     family,
                     in_port=port,
                     gateway=gateway,
@@ -163,7 +163,7 @@ def _drawn_claims(build: Build, vertex: int) -> Iterator[Value]:
                 )
 
 
-def _own_host_claims(build: Build, vertex: int) -> Iterator[Value]:
+def _own_block(build: Build, vertex: int) -> Iterator[Value]:
     """Yield the claims of the rows for packets between hosts of this switch."""
     addressing = build.addressing
     if not _intermediates(build):
@@ -177,17 +177,17 @@ def _own_host_claims(build: Build, vertex: int) -> Iterator[Value]:
         for family, source in _sources(build, vertex, number):
             # Without checks one row is for all hosts of the switch.
             in_port = port if source else 0
-            yield SameSwitchRow(family, gateway, network[family], in_port, source)
+            yield OwnBlock(family, gateway, network[family], in_port, source)
 
 
-def _with_intermediate_claims(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
+def _carried(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
     """Yield the claims of the rows that recognise packets which name an intermediate."""
     if _intermediates(build):
         for family in row_families(build):
-            yield IntermediateRecognition(family, _intermediate_mac(build, 0))
+            yield CarriedIntermediate(family, _intermediate_mac(build, 0))
 
 
-def _to_intermediate_claims(build: Build, vertex: int) -> Iterator[Value]:
+def _to_intermediate(build: Build, vertex: int) -> Iterator[Value]:
     """Yield the claims of the rows that route packets to their intermediate, by its class."""
     intermediates, wiring = _intermediates(build), build.wiring
     if not intermediates:
@@ -203,7 +203,7 @@ def _to_intermediate_claims(build: Build, vertex: int) -> Iterator[Value]:
             network = str(IPv4Address(lowest_network[egress]))
             # A neighbour is given up if its link is down, so the row needs the port.
             up_port = port_to.get(intermediate, 0) if build.forwarding.repairs else 0
-            yield IntermediateRoute(_intermediate_mac(build, index), network, up_port)
+            yield ToIntermediate(_intermediate_mac(build, index), network, up_port)
 
 
 def _lowest_networks(build: Build, vertex: int) -> tuple[NDArray[np.int64], dict[int, int]]:
@@ -228,29 +228,29 @@ def _networks(addressing: Addressing) -> NDArray[np.int64]:
     return addressing.ipv4_prefixes()[0].astype(np.int64)
 
 
-def _reached_claims(build: Build, vertex: int) -> Iterator[Value]:
+def _intermediate_reached(build: Build, vertex: int) -> Iterator[Value]:
     """Yield the claim of the row that removes an intermediate's address at the intermediate."""
     intermediates = _intermediates(build)
     if vertex in intermediates:
         mac = _intermediate_mac(build, intermediates.index(vertex))
-        yield IntermediateRemoval(mac, format_mac(build.addressing.gateway_mac))
+        yield IntermediateReached(mac, format_mac(build.addressing.gateway_mac))
 
 
-def _given_up_claims(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
+def _intermediate_given_up(build: Build, vertex: int) -> Iterator[Value]:  # noqa: ARG001
     """Yield the claim of the row that gives up an intermediate, where switches repair."""
     if _intermediates(build) and build.forwarding.repairs:
-        yield IntermediateRelease(format_mac(build.addressing.gateway_mac))
+        yield IntermediateGivenUp(format_mac(build.addressing.gateway_mac))
 
 
 INTERMEDIATE_CLAIMS: dict[str, FactFunction] = {
-    "intermediate drawn": _drawn_claims,
-    "own block": _own_host_claims,
-    "carried": _with_intermediate_claims,
-    "intermediate": _to_intermediate_claims,
-    "intermediate reached": _reached_claims,
-    "intermediate given up": _given_up_claims,
+    "intermediate drawn": _intermediate_drawn,
+    "own block": _own_block,
+    "carried": _carried,
+    "intermediate": _to_intermediate,
+    "intermediate reached": _intermediate_reached,
+    "intermediate given up": _intermediate_given_up,
 }
 """The claims of each kind that a switch has to make. The kinds have the names that the grammar of
-the rendered files gives them. Their values are the named tuples above: `own block` has those of
-`SameSwitchRow`, `carried` (packets that carry an intermediate) those of `IntermediateRecognition`,
-and `intermediate` those of `IntermediateRoute`."""
+the rendered files gives them. The function and the named tuple of a kind are called like it, but
+for two: the values of `carried` are those of `CarriedIntermediate`, and the values of
+`intermediate`, rows that route packets to one, are those of `ToIntermediate`."""

@@ -47,7 +47,7 @@ class DamagedFabric:
     drained switch, and carries only packets for this switch."""
     affected_switches: NDArray[np.int64]
     """int64[a], the switches with links that are not live."""
-    ends: NDArray[np.int64]
+    destinations: NDArray[np.int64]
     """int64[D], the destinations."""
     depth: int
     """The most links of a path."""
@@ -103,7 +103,7 @@ def repaired_classes(fabric: DamagedFabric, parts: ClassParts) -> tuple[Classes,
         is_failed = failed[row[..., None], ports[affected]] & works
         has_empty |= is_failed.any(axis=2)
         remaining = np.where(is_failed, np.uint16(0), ports[affected])
-        # This moves ports to the front, as there are no others to fill empty places with.
+        # Compact each list: filled from no ports, its remaining ports move to the front.
         ports[affected] = filled_from(remaining, np.zeros_like(remaining))
     for i in np.flatnonzero(has_empty.any(axis=1)).tolist():
         switch, class_numbers = int(affected[i]), np.flatnonzero(has_empty[i])
@@ -119,7 +119,7 @@ def repaired_classes(fabric: DamagedFabric, parts: ClassParts) -> tuple[Classes,
 
 
 def _ports_of(fabric: DamagedFabric, links: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return which ports of the switches in `fabric.affected` have links, bool[a, ports + 1].
+    """Return which ports of `fabric.affected_switches` have these links, bool[a, ports + 1].
 
     Args:
         fabric: the fabric after failures.
@@ -143,29 +143,34 @@ def _repairing_links(
         class_numbers: int64[n], classes of the switch.
     """
     routes, far = fabric.tables.routes, fabric.wiring.far[switch]
-    row, has_row = longest_prefix_rows(routes, switch, fabric.ends)
-    class_of_end = routes.egress[switch, row].astype(np.int64)
-    in_classes = has_row & np.isin(class_of_end, class_numbers)
-    class_of_end, ends = class_of_end[in_classes], fabric.ends[in_classes]
-    after = fabric.fib.next_switch(ends)
-    column, hop = np.arange(len(ends)), after[switch]
+    row, has_row = longest_prefix_rows(routes, switch, fabric.destinations)
+    egress_class = routes.egress[switch, row].astype(np.int64)
+    in_classes = has_row & np.isin(egress_class, class_numbers)
+    egress_class, destinations = egress_class[in_classes], fabric.destinations[in_classes]
+    next_switch = fabric.fib.next_switch(destinations)
+    column, next_hop = np.arange(len(destinations)), next_switch[switch]
     # [K, D], by link and destination: the neighbour, from which packets go on.
-    neighbour = np.broadcast_to(far[:, None], (len(far), len(ends)))
-    repairs = fabric.is_live[switch][:, None] & (neighbour != hop)
+    neighbour = np.broadcast_to(far[:, None], (len(far), len(destinations)))
+    repairs = fabric.is_live[switch][:, None] & (neighbour != next_hop)
     # A next hop that is the destination itself cannot be avoided.
-    avoided = switch, np.where(hop == ends, NOWHERE, hop)
+    avoided_hop = np.where(next_hop == destinations, NOWHERE, next_hop)
     repairs &= path_arrives(
-        after, at=neighbour, column=column, ends=ends, avoided=avoided, links=fabric.depth
+        next_switch,
+        at=neighbour,
+        column=column,
+        destinations=destinations,
+        avoided=(switch, avoided_hop),
+        links=fabric.depth,
     )
-    return np.array([repairs[:, class_of_end == number].all(axis=1) for number in class_numbers])
+    return np.array([repairs[:, egress_class == number].all(axis=1) for number in class_numbers])
 
 
 def path_arrives(
-    after: NDArray[np.int32],
+    next_switch: NDArray[np.int32],
     at: Numbers,
     column: Numbers,
-    ends: Numbers,
-    avoided: tuple[Any, ...],
+    destinations: Numbers,
+    avoided: tuple[Numbers | int, ...],
     links: int,
 ) -> NDArray[np.bool_]:
     """Return whether packets arrive without coming to any avoided switch, bool[…].
@@ -173,10 +178,10 @@ def path_arrives(
     The arrays int[…] have shapes that broadcast together.
 
     Args:
-        after: int32[S, D], the next switch towards each destination.
+        next_switch: int32[S, D], the next switch towards each destination.
         at: int[…], the switches where packets start, -1 for no packet.
-        column: int[…], the column of each packet's destination in `after`.
-        ends: int[…], the destination of each packet.
+        column: int[…], the column of each packet's destination in `next_switch`.
+        destinations: int[…], the destination of each packet.
         avoided: the avoided switches of each packet: each item is int[…], or one number for all.
         links: the most links of a path.
     """
@@ -184,8 +189,8 @@ def path_arrives(
     for _ in range(links):
         for switch in avoided:
             has_avoided &= at != switch
-        at = np.where(at >= 0, after[at, column], at)
-    arrived: NDArray[np.bool_] = has_avoided & (at == ends)
+        at = np.where(at >= 0, next_switch[at, column], at)
+    arrived: NDArray[np.bool_] = has_avoided & (at == destinations)
     return arrived
 
 

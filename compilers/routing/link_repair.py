@@ -130,7 +130,7 @@ def repair_tables(
         is_live=live,
         is_dead=dead,
         affected_switches=at_failures,
-        ends=np.flatnonzero(intact.endpoints),
+        destinations=np.flatnonzero(intact.endpoints),
         depth=rows.depth,
     )
     classes, changed = repaired_classes(damaged, intact.class_parts)

@@ -259,7 +259,7 @@ def _classes_of_rows(
     # for loops.
     most_links = 2 * intact.diameter + 2
     arrive = path_arrives(
-        after, at=first, column=column, ends=end, avoided=(switch,), links=most_links
+        after, at=first, column=column, destinations=end, avoided=(switch,), links=most_links
     )
     all_arrive = np.all(arrive | (first < 0), axis=1)
     alternates = np.where(all_arrive, np.count_nonzero(first >= 0, axis=1), -1)

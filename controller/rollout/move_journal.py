@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
+from concurrent.futures import wait as wait_for_futures
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -47,7 +48,7 @@ class _File:
 
     record: Record | None = None
     """The record in the file; None where it has none, or where a write failed that had to replace
-    it. Unlike `FabricRecord._stored` this is known while the next write is under way."""
+    it. It stays known while the next write is under way, when `FabricRecord._stored` is None."""
     folder_is_stale: bool = False
     """`MoveJournal.folder_is_stale` when the file was written last: it decides whether there has to
     be a file at all."""
@@ -60,6 +61,10 @@ class MoveJournal(FabricRecord):
     move when it starts again. Between moves there is a file where a build is on trial, or links or
     switches are dead. It is written in a thread: while the disk does not answer, a move waits, and
     between moves repairs go on.
+
+    Four attributes come from `FabricRecord`: `damaged` and `folder_is_stale` (described there),
+    `_stored`, the record that is known to be in the file, and `_writing`, the record of the write
+    under way.
 
     Beside the states of a `FabricRecord`, which say whether a write is under way, the last write
     leaves one of three:
@@ -126,8 +131,9 @@ class MoveJournal(FabricRecord):
         return self._stored
 
     def put_aside(self) -> None:
-        """Have the next write rename a damaged journal, which is kept under that name."""
-        self.damaged, self._will_rename_damaged = False, self.damaged
+        """Have the next write rename a damaged journal to `.NAME.journal.damaged`, and keep it."""
+        self._will_rename_damaged = self.damaged
+        self.damaged = False
         if self._will_rename_damaged:
             self._stored, self._in_file = None, replace(self._in_file, record=None)
 
@@ -170,7 +176,7 @@ class MoveJournal(FabricRecord):
     def wait(self, patience: float) -> bool:
         """See `FabricRecord.wait`; reports a write that has not ended."""
         write = self._write_under_way
-        if write and wait([write.error], max(patience, 0.0)).done:
+        if write and wait_for_futures([write.error], max(patience, 0.0)).done:
             return True
         self.fabric.tell(FileUnwritable(str(self.file), "the disk did not answer before the end"))
         return False

@@ -49,14 +49,15 @@ class PaperClaim:
     statement: str
     """The statement of the paper, shortened."""
     printed: float | None
-    """The right side of `relation`: the value that the paper prints. A claim on the order of two
-    networks (`of_order`) has no printed value. It has here the value that we compute for the second
-    network, or None if that is not computed."""
+    """The value that the paper prints. A claim on the order of two networks (`of_order`) has no
+    printed value, and has here that of its right side: what we compute for the second network, or
+    None if that is not computed."""
     computed: float | None
-    """The left side of `relation`: the value that we compute; None: not computed."""
+    """The value that we compute, in a claim on an order that of the first network; None: not
+    computed, or not to be judged (`as_not_computed`)."""
     relation: str = "="
-    """`=` for a statement about a value; `>=`, `<=`, `>` or `<` for one about an order. Equal
-    values do not satisfy `>` or `<`: the claim differs.
+    """What the paper claims of `left` and `right`: `=` in a statement about a value; `>=`, `<=`,
+    `>` or `<` in one about an order. Equal values do not satisfy `>` or `<`: the claim differs.
     """
     rounding: float = 0.0
     """Half a unit of the last printed digit."""
@@ -111,6 +112,16 @@ class PaperClaim:
             raise ValueError(f"a strict order is not rounded: {self.statement}")
 
     @property
+    def left(self) -> float | None:
+        """The value before the relation, which we compute."""
+        return self.computed
+
+    @property
+    def right(self) -> float | None:
+        """The value behind the relation: the paper's, or ours of the second network."""
+        return self.printed
+
+    @property
     def verdict(self) -> str:
         """One of `VERDICTS`."""
         if self.computed is None:
@@ -147,8 +158,8 @@ class PaperClaim:
         return 100 * self.reading_error / (abs(self.printed or 0.0) or 1.0)
 
     def _relation_holds(self, slack: float) -> bool:
-        """Whether the relation holds if the printed value may be wrong by `slack`."""
-        excess = or_nan(self.computed) - or_nan(self.printed)
+        """Whether the relation holds if the right value may be wrong by `slack`."""
+        excess = or_nan(self.left) - or_nan(self.right)
         large_enough, small_enough = excess >= -slack - TOLERANCE, excess <= slack + TOLERANCE
         holds = {
             "=": large_enough and small_enough,
@@ -178,10 +189,11 @@ def as_not_computed(claim: PaperClaim, why: str) -> PaperClaim:
         claim: the claim. If one of its values is missing, it is returned unchanged.
         why: why the values do not decide the claim, in a sentence.
     """
-    first, second = claim.computed, claim.printed
-    if first is None or second is None or isnan(first) or isnan(second):
+    left, right = claim.left, claim.right
+    if left is None or right is None or isnan(left) or isnan(right):
         return claim
-    return replace(claim, computed=None, reason=f"{first:.3g} against {second:.3g}. {why}")
+    # The reason keeps both values: a claim with a computed value would be judged by it.
+    return replace(claim, computed=None, reason=f"{left:.3g} against {right:.3g}. {why}")
 
 
 def truth_claim(says: str, holds: bool) -> PaperClaim:
@@ -237,10 +249,13 @@ class Evidence:
             return (
                 f"of smaller sizes, where {count_holding} of {len(self.claims)} statements hold",
             )
+        # How many statements did not decide the verdict. If most were not computed, none did: then
+        # all verdicts are counted.
+        counts_all = self.verdict == NOT_COMPUTED
         neutral = tuple(
             f"{count} of {len(self.claims)} statements: {verdict}."
             for verdict, count in self.counts().items()
-            if verdict in NEUTRAL or self.verdict == NOT_COMPUTED
+            if counts_all or verdict in NEUTRAL
         )
         decisive = [claim for claim in self.claims if claim.verdict == self.verdict]
         if self.verdict == "agrees":

@@ -27,7 +27,7 @@ from compilers.targets.openflow.bundled_blocks import (
     row_keys,
 )
 from compilers.targets.openflow.group_and_flow_bytes import BUNDLE
-from compilers.targets.openflow.message_parts import Block, bundle
+from compilers.targets.openflow.message_parts import Block, bundle_control
 from compilers.targets.openflow.protocol import (
     AGGREGATE_STATS,
     BUNDLE_ADD,
@@ -126,7 +126,7 @@ class StandIn:
             if committed:
                 self._commit()
             self.filling = []
-            return iter([bundle(Bundle.COMMIT_REPLY, BUNDLE, xid)] * committed)
+            return iter([bundle_control(Bundle.COMMIT_REPLY, BUNDLE, xid)] * committed)
         return iter([])
 
     def _commit(self) -> None:

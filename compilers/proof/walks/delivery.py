@@ -209,7 +209,7 @@ def _report_of_legs(legs: Report) -> Report:
     alternates = HostPathFigures(
         paths=legs.pairs * intermediates, strays=0, max_hops=2 * legs.max_hops
     )
-    return replace(legs, legs=True, alternates=alternates)
+    return replace(legs, counts_legs=True, alternates=alternates)
 
 
 def _delivery(build: Build, proofs: _Proofs, options: ProofOptions) -> Report:

@@ -39,7 +39,7 @@ class Report:
     """Counts over all ordered pairs of switches with hosts; a hop is a link."""
 
     pairs: int
-    """All these pairs; with `legs` set, all pairs of the ends of a leg."""
+    """All these pairs; with `counts_legs`, all pairs of the ends of a leg."""
     delivered: int
     """Pairs whose packets arrive by the minimal ports."""
     minimal: int
@@ -65,7 +65,7 @@ class Report:
     """What was proved by the local proof, without walks; None if all was walked."""
     unsound: UnsoundValues = NONE_UNSOUND
     """Values that contradict others. If no packet can be followed because of them, `pairs` is 0."""
-    legs: bool = False
+    counts_legs: bool = False
     """Whether packets go by intermediates. Then the two legs of their paths were walked, and pairs,
     hops and lost pairs count legs."""
 
@@ -83,7 +83,7 @@ class Report:
             report
             for report in self.failures
             # A leg may lead to an intermediate that is cut off, though its packet goes elsewhere.
-            if report.lost_pairs > (0 if self.legs else report.cut_off)
+            if report.lost_pairs > (0 if self.counts_legs else report.cut_off)
             and report.kind in self.promised
         )
 
@@ -107,7 +107,7 @@ class Report:
             "mean_hops": self.mean_hops,
             "minimal": self.minimal,
             "loops": self.loops,
-            "legs": self.legs,
+            "legs": self.counts_legs,
             "alternates": asdict(self.alternates) if self.alternates else None,
             "channels": asdict(self.channels) if self.channels else None,
             "failures": [asdict(case) for case in self.failures],
@@ -125,10 +125,12 @@ class Report:
         joined.
         """
         exhaustive = [report for report in self.failures if report.cases == report.all_cases]
-        # The mark promises freedom from deadlock also while packets take a promised repair.
+        # Packets that take a promised repair must not cause a deadlock either. So channels have to
+        # be proved under each promised failure of one link or switch, too.
         promised_single = {kind for kind in self.promised if kind in PROTECTED_FAILURES["node"]}
         no_deadlock = self.channels is not None and self.channels.is_deadlock_free
         return {
+            # Reports that did not pass have no mark, so these two hold for every mark.
             "delivery": True,
             "identities": True,
             "alternates": self.alternates is not None,

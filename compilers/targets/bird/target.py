@@ -46,6 +46,7 @@ from compilers.targets.routed.router_problems import link_problems
 from compilers.targets.routed.static_routes import (
     ALL_NEXT_HOPS,
     FIXED_LINK_LOCAL,
+    IPV4_FAMILY,
     BuildRouters,
     StaticSwitch,
 )
@@ -164,7 +165,7 @@ def _variables(
     # The columns of routes are the same in both families, whose prefixes have the same numbers.
     parts = [] if control_plane else [_static_routes(routers, vertex, bfd)]
     families = [
-        BirdFamily(name=FAMILIES[family][0], pool=pool, routes=RouteRows.of(prefix_texts, parts))
+        BirdFamily(name=FAMILIES[family].name, pool=pool, routes=RouteRows.of(prefix_texts, parts))
         for family, (pool, prefix_texts) in enumerate(
             zip(routers.pools(), routers.prefix_texts, strict=True)
         )
@@ -194,40 +195,44 @@ def _static_routes(routers: BuildRouters, vertex: int, bfd: bool) -> RoutePart:
     """
     bfd_word = " bfd" if bfd else ""
     hops = routers.switch(vertex).hops("ipv6")
-    next_hop_words = {
+    next_hop_text = {
         port: f"via {address}%'{interface}'" for port, (address, interface) in hops.items()
     }
     group_of_class = {group.egress: group for group in routers.multipath_groups(vertex)}
+    orders = orders_by_table(routers, vertex, repeat_members=False)[KERNEL_MAIN]
     # int64[C]: for each egress class a port, ALL_NEXT_HOPS for its multipath group, or 0 for none.
-    first_choice = orders_by_table(routers, vertex, repeat_members=False)[KERNEL_MAIN][:, 0]
+    first_choice = orders[:, 0]
     prefix, egress = routers.routes(vertex)  # int[n]: the prefix and the egress class of each route
     used_classes = np.unique(egress[first_choice[egress] != 0])
-    tails: list[RouteTail] = []
+    # What follows the prefix in the routes of each used class: the text of its next hops.
+    next_hop_texts: list[RouteTail] = []
     for egress_class in used_classes.tolist():
         choice = int(first_choice[egress_class])
         if choice == ALL_NEXT_HOPS:
             group = group_of_class[egress_class]
-            next_hops = [
-                f"{next_hop_words[port]} weight {weight}{bfd_word}"
+            members = [
+                f"{next_hop_text[port]} weight {weight}{bfd_word}"
                 for port, weight in zip(group.ports, group.weights, strict=True)
             ]
-            tails.append((" ".join(next_hops),))
+            next_hop_texts.append((" ".join(members),))
         else:
-            tails.append((f"{next_hop_words[choice]}{bfd_word}",))
+            next_hop_texts.append((f"{next_hop_text[choice]}{bfd_word}",))
     has_route = np.isin(egress, used_classes)
-    tail = np.searchsorted(used_classes, egress[has_route])
-    return RoutePart(prefix[has_route], tails, tail)
+    # int64[m]: the index in `next_hop_texts` of each route, that of its class in `used_classes`.
+    text_index = np.searchsorted(used_classes, egress[has_route])
+    return RoutePart(prefix[has_route], next_hop_texts, text_index)
 
 
 def _bgp_routes(routers: BuildRouters, vertex: int) -> RouteTables:
     """The routes that a switch with BGP has to hold: the paths that BGP chooses."""
-    # BGP uses the shortest paths. Their ports are in the first column of an order, as ALL_NEXT_HOPS
-    # where there are several.
-    shortest = orders_by_table(routers, vertex, repeat_members=False)[KERNEL_MAIN][:, :1]
+    orders = orders_by_table(routers, vertex, repeat_members=False)[KERNEL_MAIN]
+    # BGP uses the shortest paths only. The first column has them for each class: a port, or
+    # ALL_NEXT_HOPS where there are several. The other columns are ports for repairs.
+    shortest = orders[:, :1]
     switch = routers.switch(vertex)
     tables: RouteTables = {MAIN_TABLE: dict.fromkeys(routers.pools(), (DISCARD,))}
     for family in range(len(routers.prefixes)):
-        is_ipv4 = family == 0
+        is_ipv4 = family == IPV4_FAMILY
         # Links have IPv4 addresses only beside other systems. Otherwise next hops are IPv6.
         hops = switch.hops("ipv4" if is_ipv4 and routers.addresses else "ipv6")
         tables[MAIN_TABLE] |= canonical_table(routers.table(vertex, family, shortest, hops))

@@ -55,10 +55,10 @@ def arp_answer_by_moves(gateway: int, length: int) -> Template:
     """
     mask = prefix_mask(32, length)
     actions = parts.apply_actions(
-        parts.move("arp_tpa", "reg0"),
-        parts.move("arp_spa", "arp_tpa"),
-        parts.move("reg0", "arp_spa"),
-        parts.move("arp_sha", "arp_tha"),
+        parts.reg_move("arp_tpa", "reg0"),
+        parts.reg_move("arp_spa", "arp_tpa"),
+        parts.reg_move("reg0", "arp_spa"),
+        parts.reg_move("arp_sha", "arp_tha"),
         parts.set_field("arp_sha", gateway),
         parts.set_field("arp_op", REPLY),
         *_send_back(gateway),
@@ -104,8 +104,8 @@ def nd_answer() -> Template:
     first.
     """
     actions = parts.apply_actions(
-        parts.move("ipv6_src", "ipv6_dst"),
-        parts.move("nd_target", "ipv6_src"),
+        parts.reg_move("ipv6_src", "ipv6_dst"),
+        parts.reg_move("nd_target", "ipv6_src"),
         parts.set_field("icmpv6_type", ADVERTISEMENT),
         parts.set_field("nd_options_type", TARGET_LINK_LAYER),
         parts.set_field("nd_reserved", ND_ANSWER_FLAGS),
@@ -178,7 +178,7 @@ def _icmpv6(kind: int) -> tuple[Parts, ...]:
 def _send_back(gateway: int) -> tuple[Parts, ...]:
     """Actions that return a frame to its sender, from the gateway and by its ingress port."""
     return (
-        parts.move("eth_src", "eth_dst"),
+        parts.reg_move("eth_src", "eth_dst"),
         parts.set_field("eth_src", gateway),
         parts.output(IN_PORT),
     )

@@ -25,7 +25,7 @@ PORT_DOWN_NUMBER = 1 << 20
 """The number, in the xid of its message, of the row for packets whose port is down. All other rows
 here have the number of their intermediate."""
 NO_PORT_UP = 0xFFFF
-"""What the action `port_if_up` writes into register 0 for a port that is down."""
+"""What the action `bundle_load` writes into register 0 for a port that is down."""
 
 
 def rows_to_intermediates(macs: NDArray[np.uint8], are_neighbours: bool) -> Template:
@@ -40,7 +40,7 @@ def rows_to_intermediates(macs: NDArray[np.uint8], are_neighbours: bool) -> Temp
             `port`. Then the row also writes this port into register 0, or `NO_PORT_UP` while the
             port is down.
     """
-    write_port = parts.apply_actions(parts.port_if_up("port", "reg0", CARRIED_BITS))
+    write_port = parts.apply_actions(parts.bundle_load("port", "reg0", CARRIED_BITS))
     return _carried_row(
         np.arange(len(macs)),
         *([write_port] if are_neighbours else []),
@@ -91,4 +91,4 @@ def _to_destination(gateway: int, *before_look_up: Parts) -> tuple[Parts, ...]:
         before_look_up: further actions before the look-up.
     """
     without_intermediate = parts.set_field("eth_dst", gateway), parts.clear("in_port_16", 0, 16)
-    return *without_intermediate, *before_look_up, parts.look_up_again(Table.ROUTES)
+    return *without_intermediate, *before_look_up, parts.resubmit(Table.ROUTES)

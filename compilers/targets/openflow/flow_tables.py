@@ -47,9 +47,9 @@ that came with a mark, and whose class is not direct."""
 MOST_BASIS = 0xFFFF
 """The largest seed (basis) of a hash. The number of the switch is the seed, so that neighbours hash
 differently."""
-NEVER_DIRECT = 1 << 16
-"""In place of the number of the first direct class: no class is direct, as all numbers are smaller.
-"""
+NO_DIRECT_CLASSES = 1 << 16
+"""In place of the number of the first direct class, where there is none: it is above the number of
+any class."""
 
 ND_ANSWER_FLAGS = 0xE0000000
 """The flags of a neighbour advertisement: router, solicited, override (RFC 4861, §4.4)."""
@@ -64,8 +64,8 @@ class Table(IntEnum):
 class FlowPriority(IntEnum):
     """Priorities in the dispatch table. In the table of routes, the priority is a prefix length."""
 
-    MARKER = 0
-    """Packets that no other row takes."""
+    BUILD_ROW = 0
+    """Packets that no other row takes. Their row has the cookie that names the build."""
     FORWARD = 1
     """Packets for the gateway, marked or not, from any port."""
     GUARD = 2
@@ -94,8 +94,9 @@ class ClassPriority(IntEnum):
 
 
 class RowKind(IntEnum):
-    """What a message is about. A row has the kind of the message that adds it; some messages add
-    none.
+    """The kind of a message of a program. A row has the kind of the message that adds it.
+
+    The messages of the kinds GROUP, CLEAR, OPEN, BARRIER and COMMIT add no row.
 
     The kind is in the upper 8 bits of the xid of a message, and in the lower 48 bits of the cookie
     of a row.
@@ -114,7 +115,8 @@ class RowKind(IntEnum):
     CLASS = 6
     """An egress class, in the table of classes."""
     MARKER = 7
-    """The marker of the build, a row whose cookie names the build."""
+    """The marker of the build, a row whose cookie names the build. It has nothing to do with the
+    marks of packets."""
     GROUP = 8
     """A message that adds or changes a group."""
     CLEAR = 9
@@ -142,8 +144,10 @@ COOKIE = 0x5046 << COOKIE_SHIFT
 """The upper 16 bits of the cookie of a row: "PF"."""
 MARKERS = 0x5047 << COOKIE_SHIFT, 0x5045 << COOKIE_SHIFT
 """The upper 16 bits of the marker's cookie, by generation."""
-OURS, COOKIE_MASK = 0x5044 << COOKIE_SHIFT, 0xFFFC << COOKIE_SHIFT
-"""The value that all cookies of polarfab have under the mask."""
+COOKIE_MASK = 0xFFFC << COOKIE_SHIFT
+"""The bits that all cookies of polarfab share, those of rows and those of markers."""
+OURS = 0x5044 << COOKIE_SHIFT
+"""The value of the bits of `COOKIE_MASK` in all cookies of polarfab."""
 
 
 def cookie(kind: RowKind) -> int:
@@ -152,7 +156,7 @@ def cookie(kind: RowKind) -> int:
 
 
 def class_numbers(
-    egress: NDArray[np.integer], generation: int, first_direct: int = NEVER_DIRECT
+    egress: NDArray[np.integer], generation: int, first_direct: int = NO_DIRECT_CLASSES
 ) -> NDArray[np.int64]:
     """int64[n]: the metadata that routes write for these egress classes.
 
@@ -172,7 +176,7 @@ def class_metadata(
     egress: NDArray[np.int64],
     from_hosts: bool,
     generation: int = 0,
-    first_direct: int = NEVER_DIRECT,
+    first_direct: int = NO_DIRECT_CLASSES,
 ) -> tuple[NDArray[np.int64], int]:
     """The metadata that packets of these egress classes have: int64[n], and its mask.
 

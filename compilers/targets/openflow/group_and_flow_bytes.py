@@ -165,7 +165,7 @@ def xid_numbers(block: Block) -> NDArray[np.int64]:
 
 def opening() -> bytes:
     """The message that opens the bundle."""
-    return parts.bundle(Bundle.OPEN, BUNDLE, xid(RowKind.OPEN))
+    return parts.bundle_control(Bundle.OPEN, BUNDLE, xid(RowKind.OPEN))
 
 
 def barrier(number: int) -> bytes:
@@ -175,17 +175,17 @@ def barrier(number: int) -> bytes:
 
 def commit() -> bytes:
     """The message that commits the bundle."""
-    return parts.bundle(Bundle.COMMIT, BUNDLE, xid(RowKind.COMMIT))
+    return parts.bundle_control(Bundle.COMMIT, BUNDLE, xid(RowKind.COMMIT))
 
 
 def discard(xid: int) -> bytes:
     """The message that discards the bundle before it is committed."""
-    return parts.bundle(Bundle.DISCARD, BUNDLE, xid)
+    return parts.bundle_control(Bundle.DISCARD, BUNDLE, xid)
 
 
 def marker(cookie: int) -> Block:
     """The row whose cookie names the build; it matches packets that no other row matches."""
-    row = parts.flow_add(Table.DISPATCH, FlowPriority.MARKER, cookie, ())
+    row = parts.flow_add(Table.DISPATCH, FlowPriority.BUILD_ROW, cookie, ())
     return parts.bundled(row, BUNDLE, xid(RowKind.MARKER)).block
 
 
@@ -383,7 +383,7 @@ def drawing_rows(
     actions = parts.apply_actions(
         parts.dec_ttl(),
         parts.set_field("eth_dst", first_mac),
-        parts.draw("eth_dst", CARRIED_BITS, count, "basis"),
+        parts.multipath("eth_dst", CARRIED_BITS, count, "basis"),
     )
     place = RowPlace(Table.DISPATCH, FlowPriority.ENTER, RowKind.FORWARD)
     return flow_rows(

@@ -4,6 +4,10 @@ A part is constant bytes, or a *column*: bytes at one offset that differ from me
 such as the port of a host. A `Template` has the bytes of many messages of one kind, and fills their
 columns for each switch. `group_and_flow_bytes` calls these functions for the messages of a program,
 the controller for messages of its own.
+
+"Bundle" has two meanings on the wire. A *bundle of messages* takes effect in a switch as a whole
+(`bundled`, `bundle_control`). A *bundle action* of Open vSwitch chooses one of several ports
+(`bundle_ports`, `bundle_load`).
 """
 
 from __future__ import annotations
@@ -36,8 +40,7 @@ HIGHEST_WEIGHT = 1
 SYMMETRIC_L3L4_UDP = 3
 """NX_HASH_FIELDS_SYMMETRIC_L3L4_UDP: addresses and ports of both directions hash alike."""
 OFPORT = 0x00000002
-"""The header of NXM_OF_IN_PORT: the members of a bundle action are port numbers. Such an action
-chooses a port; it has nothing to do with the bundles of messages."""
+"""The header of NXM_OF_IN_PORT: the members of a bundle action are port numbers."""
 SAME_IN_PORT = 0xFFF8
 """OFPP_IN_PORT of OpenFlow 1.0: the packet keeps the port that it came in on."""
 COLUMN_FORMATS = {1: "u1", 2: ">u2", 4: ">u4", 6: "6u1", 8: ">u8", 16: "2>u8"}
@@ -219,7 +222,7 @@ def set_field(field: str, value: Value) -> Parts:
     return _sized(protocol.SET_FIELD, Action.SET_FIELD, *body, padding)
 
 
-def move(source: str, target: str) -> Parts:
+def reg_move(source: str, target: str) -> Parts:
     """Action: copy one field into another (NXAST_REG_MOVE)."""
     return _nicira(
         protocol.REG_MOVE,
@@ -235,7 +238,7 @@ def clear(field: str, first: int, bits: int) -> Parts:
     return _nicira(protocol.REG_LOAD, protocol.REG_LOAD_SUBTYPE, **_bit_range(field, first, bits))
 
 
-def draw(field: str, bits: int, count: int, basis: Value) -> Parts:
+def multipath(field: str, bits: int, count: int, basis: Value) -> Parts:
     """Action: write a number from 0 to count - 1 into the low bits of a field (NXAST_MULTIPATH).
 
     The number is a hash of addresses and ports modulo the count (algorithm NX_MP_ALG_MODULO_N, 0).
@@ -256,13 +259,13 @@ def draw(field: str, bits: int, count: int, basis: Value) -> Parts:
     )
 
 
-def look_up_again(table: int) -> Parts:
+def resubmit(table: int) -> Parts:
     """Action: look the packet up in a table, with its present fields (NXAST_RESUBMIT_TABLE)."""
     members = {"in_port": SAME_IN_PORT, "table": table}
     return _nicira(protocol.RESUBMIT, protocol.RESUBMIT_SUBTYPE, **members)
 
 
-def port_if_up(port: Value, field: str, bits: int) -> Parts:
+def bundle_load(port: Value, field: str, bits: int) -> Parts:
     """Action: write a port, or all ones while it is down, into a field (NXAST_BUNDLE_LOAD).
 
     Args:
@@ -492,7 +495,7 @@ def bundled(message: Message, bundle_number: int, xid: Any, **columns: Any) -> T
     return Template(_with_header(wrapper, "xid"), np.size(xid), xid=xid, **columns)
 
 
-def bundle(request: Bundle, bundle_number: int, xid: int) -> bytes:
+def bundle_control(request: Bundle, bundle_number: int, xid: int) -> bytes:
     """The message that opens, commits or discards a bundle (ONF extension 230)."""
     members = _bundle_members(OnfMessage.BUNDLE_CONTROL, bundle_number)
     body = protocol.BUNDLE_CONTROL.pack(request=request, **members)

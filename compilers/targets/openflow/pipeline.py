@@ -34,7 +34,7 @@ from compilers.targets.openflow.flow_tables import (
     GENERATION_BIT,
     GROUP_SPACE,
     MARKED_BIT,
-    NEVER_DIRECT,
+    NO_DIRECT_CLASSES,
     class_numbers,
 )
 from compilers.targets.openflow.profiles import Profile, profiles_of
@@ -109,8 +109,8 @@ class Pipeline:
 
     @property
     def first_direct(self) -> int:
-        """The number of the first direct class; `NEVER_DIRECT` where no packets are marked."""
-        return self.build.wiring.port.shape[1] if self.marks else NEVER_DIRECT
+        """The number of the first direct class; `NO_DIRECT_CLASSES` where no packets are marked."""
+        return self.build.wiring.port.shape[1] if self.marks else NO_DIRECT_CLASSES
 
     @property
     def marked_mac(self) -> int:

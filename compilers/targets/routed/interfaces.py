@@ -1,7 +1,7 @@
 """The names that systems have for ports, made from patterns such as `Ethernet{cage}/{lane}`.
 
 The module `port_names` of each system has its `Interfaces`, which say how it names ports, and cites
-the vendor's document. A *cage* holds a transceiver; broken out, it has several ports, its parts,
+the vendor's document. A *cage* holds a transceiver. A cage that is *broken out* has several ports,
 each with some of its serdes lanes. The inventory says what cages a node type has and may give its
 ports other patterns.
 """
@@ -22,7 +22,8 @@ from compilers.wiring.node_type_facts import CageBlock, NodeTypeFacts
 from inventory.problems import Finding, shown
 
 BRIDGE = "hosts"
-"""The interface for the host ports of a Linux switch where it has several."""
+"""The bridge that joins the host ports of a Linux switch where it has several. `Interfaces` for
+Linux refuse a port of this name."""
 PLACEHOLDER = re.compile(r"\{(?P<word>module|cage|lane|port|serdes)(?:\*(?P<factor>[0-9]+))?\}")
 """`{cage}` stands for a number, `{port*4}` for four times a number."""
 LANE_PART = re.compile(r"[^}]*\{lane[^}]*\}")
@@ -39,10 +40,10 @@ class PhysicalPort:
     """Its name."""
     cage: str = ""
     """The name of its cage, if that is broken out."""
-    part: int = 0
+    breakout_index: int = 0
     """Its number among the ports of the cage, from 0."""
     parts: int = 1
-    """The number of ports of the cage."""
+    """How many ports the cage is broken out into; 1 if it is not. Templates print it."""
     speed: int = 0
     """Its speed in Gb/s."""
     lanes: int = 0
@@ -110,9 +111,13 @@ class Interfaces:
     first_lane: int = 1
     """The number of the first lane."""
     by_serdes: bool = False
-    """Whether `{lane}` is the number of the first serdes lane of a part: 1, 3, … for parts of two
-    lanes. Then the name of a cage that is not broken out has its lane, too. False: `{lane}` is the
-    number of the part, and the name of a whole cage has none."""
+    """What `{lane}` stands for in the names of a cage's ports.
+
+    True: the number of the port's first serdes lane, which is 1, 3, 5, 7 for four ports of two
+    lanes. A cage that is not broken out has its lane in its name as well: `Ethernet5/1`.
+
+    False: the number of the port in its cage, which is 1, 2, 3, 4. A cage that is not broken out
+    has no lane in its name: `Ethernet5`."""
     in_platform_file: bool = False
     """Whether names are in SONiC's platform file."""
     management: str = "eth0"
@@ -238,20 +243,21 @@ class Interfaces:
         """
         cage_name = self._name(LANE_PART.sub("", pattern), numbers)
         is_split = block.breakout > 1
-        for part in range(block.breakout):
+        for breakout_index in range(block.breakout):
             name = cage_name
             if is_split or self.by_serdes:
-                part_numbers = {
+                lanes_per_port = block.lanes if self.by_serdes else 1
+                numbers_of_port = {
                     **numbers,
-                    "port": numbers["port"] + part,
-                    "serdes": numbers["serdes"] + part * block.lanes,
-                    "lane": self.first_lane + part * (block.lanes if self.by_serdes else 1),
+                    "port": numbers["port"] + breakout_index,
+                    "serdes": numbers["serdes"] + breakout_index * block.lanes,
+                    "lane": self.first_lane + breakout_index * lanes_per_port,
                 }
-                name = self._name(pattern, part_numbers)
+                name = self._name(pattern, numbers_of_port)
             yield PhysicalPort(
                 name=name,
                 cage=cage_name if is_split else "",
-                part=part,
+                breakout_index=breakout_index,
                 parts=block.breakout,
                 speed=block.speed,
                 lanes=block.lanes,

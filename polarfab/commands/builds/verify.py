@@ -303,7 +303,7 @@ def _path_facts(report: Report) -> list[tuple[str, object]]:
         for hops, pairs in enumerate(report.hop_counts)
         if pairs
     ]
-    if report.legs:
+    if report.counts_legs:
         facts.append(("counted", "legs: minimal paths to an intermediate, or from one"))
     if report.alternates:
         alternates = report.alternates

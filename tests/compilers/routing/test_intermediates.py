@@ -127,7 +127,7 @@ def test_other_families_carry_every_permutation_at_half_of_uniform(name: str) ->
     build = compiled(name)
     report = verify(build, ProofOptions())
     assert report.passed
-    assert report.legs
+    assert report.counts_legs
     assert [case.lost_pairs for case in report.failures] == [0]
     got = {
         pattern: throughput(build, pattern, hosts=4).as_emitted

@@ -199,7 +199,7 @@ def test_a_row_is_what_each_codec_writes_from_its_values(codec):
             p.NXActionRegLoad(31, "reg0", 0),
             p.NXActionBundle(1, 3, 77, 2, 3, 0, "", [6, 7, 8]),
         ]
-        moved = parts.move("arp_sha", "arp_tha"), parts.clear("reg0", 0, 32)
+        moved = parts.reg_move("arp_sha", "arp_tha"), parts.clear("reg0", 0, 32)
         more = *moved, parts.bundle_ports(np.array([6, 7, 8]), 77)
     else:
         more = ()

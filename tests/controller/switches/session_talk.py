@@ -53,7 +53,7 @@ def error(type_, code, xid):
     return bytes(made.buf)
 
 
-REPLY = parts.bundle(protocol.Bundle.COMMIT_REPLY, rows.BUNDLE, 7)
+REPLY = parts.bundle_control(protocol.Bundle.COMMIT_REPLY, rows.BUNDLE, 7)
 
 
 def entries(program):

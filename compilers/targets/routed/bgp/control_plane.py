@@ -11,7 +11,9 @@ that are left decide.
 Some balances share packets from hosts over *alternates*, other ports than that of the compiled
 path. Static routes do that, over *announced next hops*: every switch announces an address of its
 own from a pool for them (`addressing.next_hops`). No interface has such an address, and no packet
-goes to it: BGP resolves it to a port. When the link to a neighbour fails, BGP resolves the
+goes to it: BGP resolves it to a port. If the pool is 10.9.0.0/16, the switch of vertex 3 announces
+10.9.0.4/32. At its neighbour a static route `10.0.0.24/29 via 10.9.0.4` leads to the port over
+which BGP has the route to 10.9.0.4. When the link to a neighbour fails, BGP resolves the
 neighbour's address by another neighbour; when the neighbour itself fails, the address disappears. A
 packet that left for a neighbour then follows the shortest path that is left, which has no loop. No
 route that discards may cover the pool: it would resolve the next hop, and a kernel takes no
@@ -26,6 +28,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,9 +51,19 @@ from inventory.problems import InputError, Problem, few
 
 BLOCK_OF_DESTINATIONS = 256
 """How many destinations `ControlPlane.of` counts the hops to at once, which bounds memory."""
-FAMILIES = (("ipv4", "ip"), ("ipv6", "ipv6"))
-"""By address family (`IPV4_FAMILY`, `IPV6_FAMILY`): its name, and the first word of commands about
-it."""
+
+
+class FamilyWords(NamedTuple):
+    """How configurations call an address family."""
+
+    name: str
+    """Its name."""
+    command_word: str
+    """The first word of commands about it."""
+
+
+FAMILIES = (FamilyWords("ipv4", "ip"), FamilyWords("ipv6", "ipv6"))
+"""The words of each address family, by its number (`IPV4_FAMILY`, `IPV6_FAMILY`)."""
 IPV6_LENGTH = 64
 """The length of the IPv6 prefixes of switches."""
 
@@ -207,11 +220,12 @@ class ControlPlane:
         links = routers.switch(vertex).links
         far_ports = {link.port: f"{link.far} {link.far_interface}" for link in links}
         every_hop = routers.build.forwarding.every_hop
+        # Room for detours after failures, and for paths over a drained switch (`drained`).
+        max_as_path = 2 * routers.build.topology.diameter + 2
         return BgpSpeaker(
             number=int(self.asn[vertex]),
             router_id=routers.gateways[vertex],
-            # Room for detours after failures, and for paths over a drained switch (`drained`).
-            longest=2 * routers.build.topology.diameter + 2,
+            longest=max_as_path,
             bfd=self.bfd,
             gtsm=self.gtsm,
             numbered=far_ends is not None,
@@ -232,16 +246,17 @@ class ControlPlane:
     ) -> BgpFamily:
         """The BGP of a switch in an address family; see `at` for the other arguments."""
         build = self.routers.build
-        name, word = FAMILIES[family]
+        words = FAMILIES[family]
         prefix = self.routers.prefixes[family][vertex]
+        announced_next_hop = self._announced_prefix(vertex, family)
         return BgpFamily(
-            name=name,
-            word=word,
+            name=words.name,
+            word=words.command_word,
             pool=self.routers.pools()[family],
-            length=IPV6_LENGTH if name == "ipv6" else build.addressing.ipv4_length,
+            length=IPV6_LENGTH if words.name == "ipv6" else build.addressing.ipv4_length,
             own=prefix if build.topology.endpoints[vertex] else "",
             peers=tuple(self._peers(vertex, family, far_ends, descriptions)),
-            via=self._announced_prefix(vertex, family),
+            via=announced_next_hop,
             via_pool=str(self.next_hop_pools[family]) if self.next_hop_pools else "",
         )
 
@@ -264,13 +279,13 @@ class ControlPlane:
         neighbours = wiring.far[vertex][wiring.far[vertex] >= 0]
         # int[S]: over how many neighbours a shortest path to each destination leads.
         neighbours_on_path = (self.hops[neighbours] == self.hops[vertex] - 1).sum(axis=0)
-        # int[n]: the destinations for which the compiled path needs a better MED than others. Where
-        # every hop shares packets over all shortest paths, none is preferred.
-        tied = np.flatnonzero(neighbours_on_path > 1)
+        # int[n]: the destinations for which the compiled path needs a better MED than others.
         if self.routers.build.forwarding.every_hop:
-            tied = tied[:0]
+            tied = np.zeros(0, np.int64)  # packets are shared over all shortest paths
+        else:
+            tied = np.flatnonzero(neighbours_on_path > 1)
         compiled_port = classes.port[vertex][self.egress[vertex, tied]]
-        prefixes, name = self.routers.prefixes[family], FAMILIES[family][0]
+        prefixes, name = self.routers.prefixes[family], FAMILIES[family].name
         links = self.routers.switch(vertex).links
         for link, neighbour in zip(links, neighbours.tolist(), strict=True):
             destinations = tied[compiled_port == link.port].tolist()
