@@ -130,7 +130,8 @@ class Report:
         promised_single = {kind for kind in self.promised if kind in PROTECTED_FAILURES["node"]}
         no_deadlock = self.channels is not None and self.channels.is_deadlock_free
         return {
-            # Reports that did not pass have no mark, so these two hold for every mark.
+            # Only a report that passed is a mark: its pairs have minimal paths, and its names,
+            # addresses and cables do not contradict each other.
             "delivery": True,
             "identities": True,
             "alternates": self.alternates is not None,

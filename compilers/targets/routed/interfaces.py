@@ -40,10 +40,10 @@ class PhysicalPort:
     """Its name."""
     cage: str = ""
     """The name of its cage, if that is broken out."""
-    breakout_index: int = 0
-    """Its number among the ports of the cage, from 0."""
+    part: int = 0
+    """Its number among the ports of the cage, from 0 (the breakout index)."""
     parts: int = 1
-    """How many ports the cage is broken out into; 1 if it is not. Templates print it."""
+    """How many ports the cage is broken out into; 1 if it is not."""
     speed: int = 0
     """Its speed in Gb/s."""
     lanes: int = 0
@@ -257,7 +257,7 @@ class Interfaces:
             yield PhysicalPort(
                 name=name,
                 cage=cage_name if is_split else "",
-                breakout_index=breakout_index,
+                part=breakout_index,
                 parts=block.breakout,
                 speed=block.speed,
                 lanes=block.lanes,
