@@ -45,9 +45,11 @@ def check_prefixes(build: Build) -> Iterator[UnsoundValues]:
     switches = len(routes.egress)
     end = switches + _count_aggregates(build)  # the first number that is no prefix
     prefix = routes.prefix
-    # `around` has the neighbouring supernodes of each supernode, in ascending order.
+    # `around` has the neighbouring supernodes of each; a quadric supernode is its own neighbour.
     if isinstance(prefix, StarPrefixes) and (np.diff(prefix.packed.around, axis=1) <= 0).any():
-        yield UnsoundValues.one("routes.prefix", "supernodes around each that ascend", "others")
+        yield UnsoundValues.one(
+            "routes.prefix", "neighbouring supernodes of each, in ascending order", "others"
+        )
         return
     # Groups of switches that have fewer prefixes than others are filled up with `end`.
     for first, rows in blocks_of(prefix):
