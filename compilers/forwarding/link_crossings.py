@@ -5,10 +5,19 @@ shares, for the guaranteed throughput (`compilers.evaluation`), bounds (`link_bo
 symmetries (`link_orbits`). Other modules call `LinkCrossings`. `collect_pairs` does the search for
 one link, and writes into `CrossingPairs`.
 
+A search counts all packets, or only *returned* ones (`LinkShares.only_returned`): those that came
+to some switch before the link by the minimal link of their class there, so that the switch treats
+them as sent back. `returning_packets` asks which pairs have such packets, as their loads have less
+symmetry than those of the others.
+
 The search goes backwards. From a link (u, v) it goes to the packets that leave by the link: packets
 of u's hosts, and packets in transit, which left the switch before u by their ingress link
 (`link_shares`). It ends where hosts are reached. A link of a fabric of diameter two is crossed by
 few pairs of switches, so few pairs are visited.
+
+With a balance that marks packets, a packet of a host gets a *mark* if it leaves by another link
+than the minimal one. The next switch *spreads* it: the packet leaves by any of the links *onward*
+from its ingress link (`rule.Program.onward`), and loses its mark.
 
 Letters in the loops: p the program, s and t switches, k a link, c an egress class, d the number of
 a destination. An *arc* is a directed link: a switch and one of its links.
@@ -79,8 +88,8 @@ class BackwardPackets(NamedTuple):
     share: Array
     """float64[n], the share of these packets that crosses the link in question."""
     is_counted: Array
-    """bool[n], whether these packets count: all do, unless `LinkShares.only_returned` is set. Then
-    they count once they return to a switch between here and the link in question."""
+    """bool[n], whether these packets count. All do in a search for all packets. In a search for
+    returned packets only those do that return to a switch between here and the link in question."""
 
 
 class CrossingPairs(NamedTuple):
@@ -104,10 +113,10 @@ class CrossingPairs(NamedTuple):
     """A buffer for packets that are followed backwards."""
 
     @classmethod
-    def buffer(cls, switches: int, ends: int, most_links: int) -> CrossingPairs:
-        """No pairs yet, and room for those of S switches with K links and D destinations."""
+    def buffer(cls, switches: int, destinations: int, most_links: int) -> CrossingPairs:
+        """No pairs yet, and room for all pairs of switches with at most `most_links` links each."""
         # A packet on the stack is replaced by at most one for each ingress link, MOST_HOPS times.
-        stacked, entries = MOST_HOPS * most_links, 2 * switches * ends
+        stacked, entries = MOST_HOPS * most_links, 2 * switches * destinations
         switch, link, distance = np.zeros((3, stacked), np.int64)
         source, destination, merged_destination = np.empty((3, entries), np.int32)
         share, merged_share = np.empty((2, entries))
@@ -116,13 +125,17 @@ class CrossingPairs(NamedTuple):
             destination=merged_destination,
             share=merged_share,
             next_place=np.zeros(switches, np.int64),
-            last_place=np.zeros(ends, np.int64),
+            last_place=np.zeros(destinations, np.int64),
         )
         backward = BackwardPackets(
-            switch, link, distance, np.zeros(stacked), np.zeros(stacked, np.bool_)
+            switch=switch,
+            link=link,
+            distance=distance,
+            share=np.zeros(stacked),
+            is_counted=np.zeros(stacked, np.bool_),
         )
         return cls(
-            source,
+            source=source,
             destination=destination,
             share=share,
             entry_count=np.zeros(1, np.int64),
@@ -236,11 +249,12 @@ def collect_pairs(
             destinations.first_of_class[s, c], destinations.first_of_class[s, c + 1]
         ):
             d = destinations.destinations_by_class[s, place]
-            if not leaving.only_returned:  # packets of the switch's own hosts have not returned
+            if not leaving.only_returned:  # packets of the switch's own hosts came by no link
                 add_pair(pairs, s, d, leaving.host_share[s, c, k])
             if has_transit:
                 collect_in_transit(p, leaving, destinations, s, k, d, pairs)
-    # Marked packets that s spreads come from the hosts of its neighbours.
+    # Marked packets that s spreads come from the hosts of its neighbours. A switch that spreads a
+    # packet does not ask whether it came by the minimal link, so none of them counts as returned.
     for ingress in range(most_links if marks(p) and not leaving.only_returned else 0):
         if p.far[s, ingress] < 0 or not p.onward[s, ingress, k]:
             continue
@@ -275,13 +289,13 @@ def collect_in_transit(
     stack.
     """
     classes, most_links = leaving.host_share.shape[1], leaving.host_share.shape[2]
-    has_marks, (switch, link, distance, share, counts) = marks(p), pairs.backward
+    has_marks, (switch, link, distance, share, is_counted) = marks(p), pairs.backward
     switch[0], link[0], share[0], distance[0], n = s, k, 1.0, 1, 1
-    counts[0] = not leaving.only_returned
+    is_counted[0] = not leaving.only_returned
     while n > 0:
         n -= 1
         t, leaves_by, distance_of_t = switch[n], link[n], distance[n]
-        share_so_far, counts_so_far = share[n], counts[n]
+        share_so_far, was_counted = share[n], is_counted[n]
         c = destinations.egress_class[d, t]
         entry = (t * most_links + leaves_by) * classes + c
         # Marked packets that a switch spreads are collected elsewhere.
@@ -292,11 +306,9 @@ def collect_in_transit(
             sender_class = destinations.egress_class[d, sender]
             if sender_class < 0:
                 continue
-            part, does_count = (
-                share_so_far * leaving.share[e],
-                counts_so_far or leaving.is_return[e],
-            )
-            if does_count:
+            part = share_so_far * leaving.share[e]
+            counts = was_counted or leaving.is_return[e]
+            if counts:
                 of_hosts = leaving.host_share[sender, sender_class, sender_link]
                 marked = (
                     leaving.marked_share[sender, sender_class, sender_link] if spreads_here else 0.0
@@ -306,7 +318,7 @@ def collect_in_transit(
                     collect_marked(p, leaving, destinations, sender, sender_link, d, part, pairs)
             if distance_of_t < MOST_HOPS:
                 switch[n], link[n], distance[n] = sender, sender_link, distance_of_t + 1
-                share[n], counts[n] = part, does_count
+                share[n], is_counted[n] = part, counts
                 n += 1
 
 
@@ -478,13 +490,18 @@ class LinkCrossings:
 
 def _destination_classes(build: Build, p: Program) -> DestinationClasses:
     """The destinations of a build, whose program is p, by the classes that switches have."""
-    ends = np.flatnonzero(build.topology.endpoints)
-    egress = egress_classes(build, ends, Fib.of(build.tables, build.wiring.far_by_port()))
+    destinations = np.flatnonzero(build.topology.endpoints)
+    egress = egress_classes(build, destinations, Fib.of(build.tables, build.wiring.far_by_port()))
     # [S, D], by switch the destinations sorted by their class, and these classes.
     by_class = np.argsort(egress.T, axis=1, kind="stable")
     sorted_classes = np.take_along_axis(egress.T, by_class, axis=1)
     classes = np.arange(p.order.shape[1] + 1)
     first = np.stack([np.searchsorted(row, classes) for row in sorted_classes])
     number = np.full(len(p.far), -1, np.int32)
-    number[ends] = np.arange(len(ends))
-    return DestinationClasses(egress, by_class.astype(np.int32), first.astype(np.int32), number)
+    number[destinations] = np.arange(len(destinations))
+    return DestinationClasses(
+        egress_class=egress,
+        destinations_by_class=by_class.astype(np.int32),
+        first_of_class=first.astype(np.int32),
+        destination_number=number,
+    )

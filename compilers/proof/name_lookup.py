@@ -11,7 +11,7 @@ from ipaddress import ip_address
 
 from compilers.proof.failures.risk_cases import elements_of_group
 from compilers.tables.build import Build
-from compilers.wiring.shared_risk import GROUP_KINDS, rack_in_words, resolve_name
+from compilers.wiring.shared_risk import GROUP_KINDS, rack_hint, resolve_name
 from inventory.problems import InputError, did_you_mean
 
 
@@ -73,7 +73,7 @@ def find_failures(build: Build, name: str) -> tuple[int, ...]:
         raise InputError.of(required, name, todo)
     if "-" not in name and parts[0] not in GROUP_KINDS:
         # It can only be a node. Racks are written `rack:NAME`, so for one the error says this.
-        todo = rack_in_words(build.hardware, name)
+        todo = rack_hint(build.hardware, name)
         return (len(build.wiring.link_ends()) + find_switch(build, name, todo=todo),)
     return elements_of_group(build, resolve_name(build.wiring, build.hardware, name))
 

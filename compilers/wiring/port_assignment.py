@@ -89,9 +89,9 @@ def ports_of_links(demand: PortDemand) -> NDArray[np.int32]:
         )
         port[switches[:, None], groups.order[switches, : len(ports)]] = np.array(ports, np.int32)
     is_spread = np.zeros(len(far), np.bool_)
-    if groups.heading is not None:
+    if groups.spread_number is not None:
         is_spread = _spread_over_modules(
-            port, demand, separating_order(apex_links(far), far >= 0, groups.heading)
+            port, demand, separating_order(apex_links(far), far >= 0, groups.spread_number)
         )
     for switch in demand.switches_with_fixed_ports:
         if not is_spread[switch]:

@@ -1,8 +1,7 @@
-"""Groups of the links of a switch, by which links take ports.
+"""Groups the links of each switch by rack, so that links to one rack get ports of one module.
 
-Links of one group lead to one rack, and take ports of one module if they can
-(`compilers.wiring.port_assignment`). In shapes, S is the number of switches, K the most links of a
-switch, and G the most groups of a switch.
+`compilers.wiring.port_assignment` gives the ports, group by group. In shapes, S is the number of
+switches, K the most links of a switch, and G the most groups of a switch.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ class PortGroups:
     """int32[S, G]: the links in each group, 0 beyond the last."""
     is_one_module: bool
     """Whether a switch counts as a single module, so that groups need not fit into one."""
-    heading: NDArray[np.int32] | None = None
+    spread_number: NDArray[np.int32] | None = None
     """int32[S, K]: the numbers by which links are spread over modules, whatever their group
     (`compilers.wiring.module_spread`); None to fill module after module."""
 
@@ -38,20 +37,28 @@ class PortGroups:
 
     @classmethod
     def of(
-        cls, far: NDArray[np.int32], group: NDArray[np.int32], place: NDArray[np.int64]
+        cls, far: NDArray[np.int32], rack_of_vertex: NDArray[np.int32], place: NDArray[np.int64]
     ) -> PortGroups:
-        """Group the links of each switch by the group of the vertex at the other end.
+        """Group the links of each switch by the rack of the vertex at the other end.
+
+        The switch below has links to vertices 1, 2 and 3, of which 1 and 3 are in rack 0. So links
+        0 and 2 are its first group, and link 1 its second one.
+
+        >>> far, rack = np.array([[1, 2, 3]], np.int32), np.array([1, 0, 1, 0], np.int32)
+        >>> groups = PortGroups.of(far, rack, place=np.arange(4))
+        >>> groups.order.tolist(), groups.sizes.tolist()
+        ([[0, 2, 1]], [[2, 1, 0]])
 
         Args:
             far: int32[S, K], the neighbour at each link, -1 beyond the last.
-            group: int32[S], the group of each vertex.
-            place: int64[S], the order of vertices within a group.
+            rack_of_vertex: int32[S], the rack of each vertex.
+            place: int64[S], the order of vertices within a rack.
         """
         present = far >= 0
-        no_group = np.int32(np.iinfo(np.int32).max)
-        group_of_link = np.where(present, group[far], no_group)
-        # Sort the links of each switch by group, and number its groups from 0. All are [S, K].
-        ordered = np.sort(group_of_link, axis=1)
+        no_rack = np.int32(np.iinfo(np.int32).max)
+        rack_of_link = np.where(present, rack_of_vertex[far], no_rack)
+        # Sort the links of each switch by rack, and number its groups from 0. All are [S, K].
+        ordered = np.sort(rack_of_link, axis=1)
         starts = np.ones(far.shape, bool)
         starts[:, 1:] = ordered[:, 1:] != ordered[:, :-1]
         number_in_order = np.cumsum(starts, axis=1) - 1
@@ -59,12 +66,12 @@ class PortGroups:
         switch = np.arange(len(far))[:, None]
         sizes = np.zeros(far.shape, np.int32)
         group_index = np.broadcast_to(switch, far.shape), number_in_order
-        np.add.at(sizes, group_index, ordered != no_group)
+        np.add.at(sizes, group_index, ordered != no_rack)
         # Sorting twice gives the place of each link in that order, and so its group's number.
-        rank = np.argsort(np.argsort(group_of_link, axis=1, kind="stable"), axis=1, kind="stable")
+        rank = np.argsort(np.argsort(rack_of_link, axis=1, kind="stable"), axis=1, kind="stable")
         size_of_group = sizes[switch, number_in_order[switch, rank]]
         place_of_link = np.where(present, place[far], 0)
-        order = np.lexsort((place_of_link, group_of_link, -size_of_group, ~present), axis=1)
+        order = np.lexsort((place_of_link, rack_of_link, -size_of_group, ~present), axis=1)
         return cls(order, np.sort(sizes, axis=1)[:, ::-1], is_one_module=False)
 
     def sizes_without(self, switch: int, pinned: Mapping[int, int]) -> list[int]:

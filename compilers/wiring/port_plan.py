@@ -129,20 +129,20 @@ class PortPlanner:
         spread = inventory.placement.modules == "spread" and not is_generated
         needs_headings = inventory.panels or (spread and is_whole(topology))
         headings = family_of(topology.family).headings(topology) if needs_headings else None
-        module_heading = None
+        spread_number = None
         if spread:
             link_numbers = np.broadcast_to(np.arange(far.shape[1], dtype=np.int32), far.shape)
-            module_heading = headings if is_whole(topology) else link_numbers
+            spread_number = headings if is_whole(topology) else link_numbers
         if inventory.panels and headings is not None:
             single = PortGroups.single(far)
-            return replace(single, order=np.argsort(headings, axis=1), heading=module_heading)
+            return replace(single, order=np.argsort(headings, axis=1), spread_number=spread_number)
         if not inventory.racks:
-            return replace(PortGroups.single(far), heading=module_heading)
+            return replace(PortGroups.single(far), spread_number=spread_number)
         rack_number = {rack.name: r for r, rack in enumerate(inventory.racks)}
         rack = np.array([rack_number.get(node.rack or "", 0) for node in nodes], np.int32)
         place_in_rack = np.arange(len(nodes)) if position is None else position
         groups = PortGroups.of(far, rack, place_in_rack.astype(np.int64))
-        return replace(groups, heading=module_heading)
+        return replace(groups, spread_number=spread_number)
 
     def _assign(self, fixed: FixedPorts, by_hand: FixedPorts, groups: PortGroups) -> _Assignment:
         """Choose the ports of all links and hosts.

@@ -113,7 +113,7 @@ def _hyphens(text: str) -> list[int]:
     return [i for i, sign in enumerate(text) if sign == "-"]
 
 
-def group_of_words(
+def union_of_named(
     wiring: Wiring, hardware: Hardware | None, name: str, words: Sequence[str]
 ) -> RiskGroup:
     """Put nodes, links `A-B` and other groups together into one group.
@@ -129,7 +129,7 @@ def group_of_words(
     return RiskGroup(name, tuple(links), tuple(switches))
 
 
-def rack_in_words(hardware: Hardware | None, word: str) -> str:
+def rack_hint(hardware: Hardware | None, word: str) -> str:
     """Say how a rack of the inventory is named as a group; "" if the word is no rack's name."""
     is_rack = hardware is not None and word in hardware.rack_names
     return f"rack {word} of the inventory is group rack:{word}" if is_rack else ""
@@ -147,7 +147,7 @@ def resolve_name(wiring: Wiring, hardware: Hardware | None, word: str) -> RiskGr
         return RiskGroup(word, switches=(vertex[word],))
     if word.partition(":")[0] in GROUP_KINDS:
         return find_group(wiring, hardware, word)
-    todo = rack_in_words(hardware, word)
+    todo = rack_hint(hardware, word)
     todo = todo or did_you_mean(word, names, "polarfab export lists the links")
     for u, v in _node_pairs(word, vertex):
         if (wiring.far[u] == v).any():
@@ -168,7 +168,8 @@ def _node_pairs(word: str, vertex: Mapping[str, int]) -> Iterator[tuple[int, int
         vertex: by name.
     """
     longest = max(map(len, vertex), default=0)
-    # Only where both halves are short enough: a word from outside may be very long.
+    # A word from outside may be very long. Neither half may be longer than the longest name, so
+    # cut <= longest, and len(word) - 1 - cut <= longest, where 1 is the hyphen.
     first, last = len(word) - 1 - longest, longest
     for cut in (cut for cut in _hyphens(word) if first <= cut <= last):
         u, v = vertex.get(word[:cut]), vertex.get(word[cut + 1 :])
@@ -176,25 +177,25 @@ def _node_pairs(word: str, vertex: Mapping[str, int]) -> Iterator[tuple[int, int
             yield u, v
 
 
-def names_after(before: Wiring, after: Wiring) -> list[str]:
-    """Return the name of each switch in another build of the fabric, "" where it is not there.
+def names_in_other_build(before: Wiring, after: Wiring) -> list[str]:
+    """Return the name that each switch has in another build, "" if that build lacks the switch.
 
-    Switches are known by their datapath ids.
+    Switches are found by their datapath ids, which a change of names leaves as they are.
     """
     name_of = dict(zip(after.datapath_id.tolist(), after.names, strict=True))
     return [name_of.get(number, "") for number in before.datapath_id.tolist()]
 
 
-def word_after(group: RiskGroup, before: Wiring, names: Sequence[str]) -> str:
+def name_in_other_build(group: RiskGroup, before: Wiring, names: Sequence[str]) -> str:
     """Return the word for the same node, link or group in another build of the fabric.
 
-    Where the other build lacks a switch of it, and where the build before did not know the group
-    (it has no links or switches), the word stays as it is.
+    The name is returned unchanged if the group is empty, or if the other build lacks one of its
+    switches.
 
     Args:
         group: as `resolve_name` returned it for the build before.
         before: the wiring of the build before.
-        names: the names of its switches in the other build (`names_after`).
+        names: the names of its switches in the other build (`names_in_other_build`).
     """
     kind, _, place = group.name.partition(":")
     if kind in GROUP_KINDS:
@@ -350,7 +351,7 @@ def _trunks(wiring: Wiring, hardware: Hardware) -> Iterator[RiskGroup]:
 def _listed_risks(wiring: Wiring, hardware: Hardware) -> Iterator[RiskGroup]:
     """Yield the groups that the inventory lists in `shared_risks`."""
     for risk in hardware.risks:
-        yield group_of_words(wiring, hardware, f"risk:{risk.name}", risk.fails)
+        yield union_of_named(wiring, hardware, f"risk:{risk.name}", risk.fails)
 
 
 # How the groups of each kind are listed.

@@ -70,9 +70,9 @@ from compilers.wiring.hardware import Hardware
 from compilers.wiring.shared_risk import (
     RiskGroup,
     links_and_switches,
-    names_after,
+    name_in_other_build,
+    names_in_other_build,
     resolve_name,
-    word_after,
 )
 from compilers.wiring.wiring import Wiring
 from controller.openflow.messages import port_status
@@ -474,9 +474,11 @@ class Links:
         before, port, ends = self.wiring, self.wiring.port, self.cables.ends
         names, asked = list(before.names), [*self.requested]
         if after is not None:
-            after_names = names_after(before, after)
-            names = [name or old for name, old in zip(after_names, names, strict=True)]
-            asked = [word_after(group, before, after_names) for group in self.requested.values()]
+            other_names = names_in_other_build(before, after)
+            names = [name or old for name, old in zip(other_names, names, strict=True)]
+            asked = [
+                name_in_other_build(group, before, other_names) for group in self.requested.values()
+            ]
 
         def end_of(vertex: int, link: int) -> list[Any]:
             """The end of a link: the switch's name, and the port's number."""

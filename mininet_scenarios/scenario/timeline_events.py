@@ -23,7 +23,7 @@ from compilers.update.matching import HostTable, SwitchMatching, kept_hosts
 from compilers.wiring.shared_risk import (
     GROUP_KINDS,
     RiskGroup,
-    rack_in_words,
+    rack_hint,
     resolve_name,
     risk_groups,
 )
@@ -227,7 +227,7 @@ class _MomentReader:
         """
         racks = layout(whole_topology(self.build.topology))
         if name not in racks.names:
-            todo = rack_in_words(self.build.hardware, name) or did_you_mean(name, racks.names)
+            todo = rack_hint(self.build.hardware, name) or did_you_mean(name, racks.names)
             raise InputError.of(f"one of {', '.join(racks.names)}", name, todo)
         members = racks.members(racks.names.index(name))
         members = members[self.build.topology.present[members]]

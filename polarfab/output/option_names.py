@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 import click
 
@@ -16,22 +16,28 @@ from inventory.problems import Problem
 
 PARAMETER = re.compile(r"`([a-z_]+)((?: [^`]*)?)`")
 """A parameter in a text, and its value within the backquotes: `set decap=switch`."""
-KEY = re.compile(r"(?:^|(?<=, ))[a-z_]+(?: |(?=$|,))")
+KEY = re.compile(r"(?:^|(?<=, ))([a-z_]+)( |(?=$|,))")
 """A parameter in a problem's key, which is a list with commas: `q, degree`. A parameter with a
-value behind it is matched with the blank between them, `set ` of `set lmc`, as `option_names` has
-it."""
+value behind it is matched with the blank between them: `set ` of `set lmc`."""
 SHORT_OPTION = re.compile("-[a-z]")
 """An option of one letter, such as `-q`."""
 
 
-def option_names(command: click.Command) -> dict[str, str]:
-    """The options of a verb, by the library's words for them.
+@dataclass(frozen=True, slots=True)
+class OptionNames:
+    """The options of a verb, by the library's words for them."""
 
-    Words of problems' keys that a value follows end in a blank here, as in `KEY`. Only options that
-    take NAME=VALUE have such a word, `set ` for `--set `. So the key `set lmc` becomes --set lmc,
-    while the key `target frr` stays as it is.
-    """
-    options = {}
+    by_word: Mapping[str, str] = field(default_factory=dict)
+    """All options: `--hosts-per-node` for `hosts_per_node`."""
+    before_values: Mapping[str, str] = field(default_factory=dict)
+    """The options that take NAME=VALUE: `--set` for `set`. Only these replace a word of a problem's
+    key that a value follows. So the key `set lmc` becomes --set lmc, while the key `target frr`
+    stays as it is."""
+
+
+def option_names(command: click.Command) -> OptionNames:
+    """The options of a verb, by the library's words for them."""
+    by_word, before_values = dict[str, str](), dict[str, str]()
     for parameter in command.params:
         if not isinstance(parameter, click.Option):
             continue
@@ -40,10 +46,10 @@ def option_names(command: click.Command) -> dict[str, str]:
                 continue  # `q` is the parameter --q, not -q, which is --quiet
             option = parameter.opts[0] if spelling == parameter.name else spelling
             word = spelling.lstrip("-").replace("-", "_")
-            options[word] = option
+            by_word[word] = option
             if parameter.metavar == "NAME=VALUE":
-                options[f"{word} "] = f"{option} "
-    return options
+                before_values[word] = option
+    return OptionNames(by_word, before_values)
 
 
 def named_options(text: str) -> str:
@@ -51,7 +57,7 @@ def named_options(text: str) -> str:
 
     `hosts_per_node` becomes --hosts-per-node, and `set decap=switch` --set decap=switch.
     """
-    options = _options()
+    options = _options().by_word
 
     def named(match: re.Match[str]) -> str:
         """The option in the place of a parameter, if the verb has such an option."""
@@ -76,13 +82,20 @@ def named_problem(problem: Problem) -> Problem:
     )
 
 
-def _named_key(key: str, options: Mapping[str, str]) -> str:
+def _named_key(key: str, options: OptionNames) -> str:
     """The key of a problem with options for parameters."""
-    return KEY.sub(lambda match: options.get(match[0], match[0]), key)
+
+    def named(match: re.Match[str]) -> str:
+        """The option in the place of a parameter, if the verb has such an option."""
+        word, blank = match.groups()
+        names = options.before_values if blank else options.by_word
+        return names.get(word, word) + blank
+
+    return KEY.sub(named, key)
 
 
-def _options() -> dict[str, str]:
-    """`option_names` of the verb that runs; {} outside a verb."""
+def _options() -> OptionNames:
+    """`option_names` of the verb that runs; no options outside a verb."""
     context = click.get_current_context(silent=True)
-    options: dict[str, str] = context.meta.get("options", {}) if context else {}
-    return options
+    options: OptionNames | None = context.meta.get("options") if context else None
+    return options or OptionNames()

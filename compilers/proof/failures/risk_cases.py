@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from compilers.tables.build import Build
-from compilers.wiring.shared_risk import GROUP_KINDS, RiskGroup, group_of_words, risk_groups
+from compilers.wiring.shared_risk import GROUP_KINDS, RiskGroup, risk_groups, union_of_named
 from inventory.problems import InputError, did_you_mean, shown
 
 SINGLE = ("link", "node", *GROUP_KINDS)
@@ -173,7 +173,7 @@ def _groups_in_file(build: Build, file: str) -> Sequence[RiskGroup]:
     groups, problems = list[RiskGroup](), []
     for i, risk in enumerate(listed):
         try:
-            groups.append(group_of_words(build.wiring, build.hardware, risk.name, risk.fails))
+            groups.append(union_of_named(build.wiring, build.hardware, risk.name, risk.fails))
         except InputError as error:
             path = ("shared_risks", i, "fails")
             problems += [

@@ -1,7 +1,8 @@
 """The frr target: an integrated frr.conf, static routes or eBGP (docs/targets/frr.md).
 
-With static routes FRR does all that target linux does. The order in which an *egress class* (the
-ports that lead to a prefix) tries its ports is a row of routes of rising distance. Packets from
+With static routes FRR does all that target linux does. Each *egress class* (the ports that lead to
+a prefix) becomes static routes of rising administrative distance, one for each port that it may
+use, in the order in which it tries them. Packets from
 hosts, *marked* packets (`kernel_marks`) and packets that come back over the port by which they
 should leave have routing tables of their own, which policy rules choose by the ingress interface
 (`linux_tables`). With eBGP the main table is BGP's. In FRR 8.4 static routes do not follow BFD by
@@ -104,15 +105,15 @@ from inventory.problems import InputError, Problem
 
 STATIC_FEATURES = frozenset({MULTIPATH, INGRESS, REPAIR, BOUNCES, AGGREGATES, MARKS, TRANSIT})
 """What static routes of any FRR can do."""
-NEW_CAPABILITIES = Capabilities(STATIC_FEATURES | {UNEQUAL_SHARES})
+CAPABILITIES_10_7 = Capabilities(STATIC_FEATURES | {UNEQUAL_SHARES})
 """What static routes of FRR 10.7 can do, whose next hops have weights."""
 CONTAINER_FOLDER = "/etc/polarfab"
 """The folder in a container for files that FRR does not read."""
 KERNEL_FILES = ("links.batch", "rules.batch", "sysctl.conf")
 """The files in `CONTAINER_FOLDER`, which commands in the container load into the kernel."""
 DISCARD_DISTANCE = 254
-"""The distance of the route that discards packets to other addresses of the fabric, the greatest
-usable one."""
+"""The administrative distance of the route that discards packets to other addresses of the fabric,
+the greatest usable one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +129,8 @@ class FrrVariables:
     identity: str
     """The identity of the build."""
     unreachable: int
-    """The distance of the routes that discard packets to other addresses of the fabric."""
+    """The administrative distance of the routes that discard packets to other addresses of the
+    fabric."""
     ipv4_routes: RouteRows
     """Prefix, gateway, interface and the rest of the line. All lines at once are
     `ipv4_routes.lines("ip route {} {} {}{}")`."""
@@ -217,7 +219,7 @@ class Frr(Target):
         elif chosen["version"] == "8.4":
             self.capabilities.require(build, "frr with version=8.4")
         else:
-            NEW_CAPABILITIES.require(build, self.name)
+            CAPABILITIES_10_7.require(build, self.name)
         require_weights(build, self.name)
         require_devices(build, self.name)
 
@@ -297,8 +299,8 @@ def _variables(fabric: FrrFabric, vertex: int) -> FrrVariables:
 def _switch(fabric: FrrFabric, vertex: int) -> StaticSwitch:
     """The names and addresses of a switch.
 
-    Where BGP runs, links have automatic link-local addresses. Next to one of these a fixed one is
-    fatal to next hops, so the switch has none.
+    Where BGP runs, its sessions use the automatic link-local address of each link. On a link that
+    has a fixed one as well, next hops do not work. So the switch gets none.
     """
     switch = fabric.routers.switch(vertex)
     return replace(switch, link_local="") if fabric.control_plane or fabric.tracked else switch
@@ -382,8 +384,9 @@ def _bgp_routes(
     """
     switch, orders = routers.switch(vertex), orders_by_table(routers, vertex, repeat_members=False)
     hops = {link.port: (ANY, link.interface) for link in switch.links}
-    # BGP uses the shortest paths. Their ports are in the first column of an order, as ALL_NEXT_HOPS
-    # where there are several.
+    # The rows of an order are classes, and its columns are the ports that they try one after the
+    # other. BGP uses only the shortest paths, so only the first column is kept, int64[C, 1]. Where
+    # a class has several shortest paths, it says ALL_NEXT_HOPS.
     shortest = orders[KERNEL_MAIN][:, :1]
     has_host_routes = (
         HOSTS_TABLE in orders and control_plane is not None and bool(control_plane.next_hop_pools)

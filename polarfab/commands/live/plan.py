@@ -1,6 +1,11 @@
 """`polarfab plan`: shows what a move changes, and proves whether it loses packets.
 
-It prints the report of `compilers.update.move_report` (`Fabric.plan`), a mapping for JSON.
+It prints the report of `compilers.update.move_report` (`Fabric.plan`), a mapping for JSON. Some
+keys of such a report, of a move to another balance:
+
+    {"switches": [{"node": "n0", "state": "stays", "tables": {"classes_added": 4}}], "rounds": 4,
+     "facts": {"balance": ["minimal", "compact-valiant"]}, "lossless": true,
+     "proof": {"faults": [], "states": 7, "pairs": 156, "max_hops": 2, "bound": 4}}
 """
 
 from __future__ import annotations
@@ -42,10 +47,10 @@ BOTH_UNTIL_END = "both there until the last round"
 """How old rows become new ones: in place, or with both kept until the last round."""
 MOST_NAMED = 6
 """Names or lines of one kind that are printed without --verbose."""
-MOST_NAMED_GONE = 8
-"""Switches that go which are named."""
-CONTROL_PLANE = "control_plane."
-"""The beginning of facts by which every switch is configured in another way."""
+MOST_REMOVED_NAMED = 8
+"""The most removed switches that are named."""
+EVERYWHERE_PREFIX = "control_plane."
+"""Prefix of the settings whose change touches every switch."""
 
 
 @click.command("plan")
@@ -138,7 +143,7 @@ def _print_report(report: dict[str, Any], plane: str) -> None:
             f"way; the longest {longest} has {proof['max_hops']} links (allowed {proof['bound']})"
         )
     if loss["switches"]:
-        click.echo(f"switches that go: {', '.join(loss['switches'][:MOST_NAMED_GONE])}")
+        click.echo(f"switches that go: {', '.join(loss['switches'][:MOST_REMOVED_NAMED])}")
     for line in _warnings(report):
         warn(plane + line)
 
@@ -154,7 +159,7 @@ def _headline(report: dict[str, Any]) -> str:
         other_changes += f"{counted(numbers, 'number')} changed; "
     if not report["rounds"]:
         return f"{other_changes}no row changes" if other_changes else "nothing changes"
-    is_everywhere = any(word.startswith(CONTROL_PLANE) for word in report["facts"])
+    is_everywhere = any(word.startswith(EVERYWHERE_PREFIX) for word in report["facts"])
     states = Counter(
         switch["state"]
         for switch in report["switches"]
@@ -178,9 +183,10 @@ def _has_changes(switch: dict[str, Any]) -> bool:
 
 
 def _switch_lines(switches: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Lines about switches: switches in which the same tables change share a line.
+    """Lines about switches. Switches in which the same tables change share a line.
 
-    For each table the line has the least and the most changed rows of a switch.
+    Such a line states, for each table, the smallest and the largest number of changed rows among
+    these switches: `n0, n1, n2: classes added 3–4`.
     """
     for state, verb in (("new", "added"), ("gone", "removed")):
         names = [switch["node"] for switch in switches if switch["state"] == state]
