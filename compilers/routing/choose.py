@@ -143,7 +143,9 @@ def search_choices(
     if forwarding.repairs:
         paths = with_repairs(paths, links, forwarding.every_hop, module)
     elif forwarding.bounces:
-        paths = paths.with_orders(bounce=ranked_ports(links.repair, paths.classes.port, wiring, 1))
+        paths = paths.with_orders(
+            bounce=ranked_ports(links.repair, paths.classes.port, wiring.port, 1)
+        )
     alternate = links.alternate
     if forwarding.bounces:
         bounce = paths.classes.bounce

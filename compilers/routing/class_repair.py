@@ -216,6 +216,5 @@ def _filled(
     is_listed = (port[..., None] == ports[:, None, :]).any(axis=2)
     minimal = fabric.tables.classes.port[only_switch, class_numbers]
     # `ranked_ports` takes tables with a row for each switch: here for one.
-    wiring = replace(fabric.wiring, port=port)
-    added = ranked_ports((repairs & ~is_listed)[None], minimal, wiring, ports.shape[1])
+    added = ranked_ports((repairs & ~is_listed)[None], minimal, port, ports.shape[1])
     return filled_from(ports[None], added).reshape(ports.shape)

@@ -54,7 +54,7 @@ from compilers.wiring.shared_risk import uses_several_modules
 from compilers.wiring.wiring import Wiring
 
 LINKS_OF_ER_3 = 4
-"""The links of a switch in ER_3, which are too few for orders that keep modules separate."""
+"""The links of a switch in ER_3. `module_orders` needs more than 4 links a switch."""
 
 
 def with_plane_alternates(tables: Tables, wiring: Wiring, forwarding: Forwarding) -> Tables:
@@ -113,37 +113,69 @@ def with_plane_repairs(
             bounce_links=bounce_links,
             count=MOST_REPAIR_PORTS,
         )
-        classes = replace(tables.classes, protection=protection, bounce=bounce)
-        return replace(tables, classes=classes)
+    else:
+        protection, bounce = _plane_orders(tables, wiring, apex, bounce_links)
+    classes = replace(tables.classes, protection=protection, bounce=bounce)
+    return replace(tables, classes=classes)
+
+
+def _plane_orders(
+    tables: Tables,
+    wiring: Wiring,
+    apex: NDArray[np.int16],
+    bounce_links: NDArray[np.int16] | None,
+) -> tuple[NDArray[np.uint16], NDArray[np.uint16]]:
+    """Return `protection` and `bounce` of the classes where modules do not matter.
+
+    Args:
+        tables: minimal, or with alternates.
+        wiring: the cables.
+        apex: int16[S, K], the link of the same switch to the apex of each link; -1 without apex.
+        bounce_links: as in `with_plane_repairs`.
+    """
     goals = BounceGoals.of(tables, wiring)
     switch_count, most_links = wiring.port.shape
     protection = np.zeros((switch_count, 2 * most_links, MOST_REPAIR_PORTS), np.uint16)
     bounce = np.zeros((switch_count, 2 * most_links, MOST_REPAIR_PORTS), np.uint16)
     for switches in link_blocks(wiring):
-        block = replace(wiring, port=wiring.port[switches])
-        to_apex = apex[switches]
-        rank = partial(ranked_ports, minimal=block.port, wiring=block, count=MOST_REPAIR_PORTS)
-
-        # Classes behind a neighbour. bool[n, K, K], by minimal link the links that can repair it.
+        port, to_apex = wiring.port[switches], apex[switches]
+        rank = partial(ranked_ports, minimal=port, port=port, count=MOST_REPAIR_PORTS)
+        # bool[n, K, K], by minimal link the links that can repair it.
         usable = other_links(wiring.far[switches]) & ~in_one_triangle(to_apex)
         protection[switches, :most_links] = rank(usable)
-
-        # Direct classes: the link to the apex comes first, where there is one.
-        without_apex = rank(usable, before=goals.preferred_repairs(switches))
-        apex_port = np.take_along_axis(block.port, np.maximum(to_apex, 0).astype(np.intp), axis=1)
-        has_apex = (to_apex >= 0)[..., None]
-        apex_first = np.dstack((apex_port, without_apex[..., :-1]))
-        protection[switches, most_links:] = np.where(has_apex, apex_first, without_apex)
-
-        # Bounce: the link to a goal comes first, else that of bounced paths.
-        preferred = goals.preferred_bounces(switches)
-        if bounce_links is not None:
-            has_preferred = preferred.any(axis=2, keepdims=True)
-            preferred |= _only_link(bounce_links[switches]) & ~has_preferred
+        ports = rank(usable, before=goals.preferred_repairs(switches))
+        protection[switches, most_links:] = _apex_first(ports, port, to_apex)
+        preferred = _preferred_bounces(goals, switches, bounce_links)
         # The direct class of a link bounces like its other class.
         bounce[switches] = np.tile(rank(usable, before=preferred), (1, 2, 1))
-    classes = replace(tables.classes, protection=protection, bounce=bounce)
-    return replace(tables, classes=classes)
+    return protection, bounce
+
+
+def _apex_first(
+    ports: NDArray[np.uint16], port: NDArray[np.int32], to_apex: NDArray[np.int16]
+) -> NDArray[np.uint16]:
+    """Return lists of ports for direct classes: the port to the apex first, where there is one.
+
+    Args:
+        ports: uint16[n, K, count], the lists without the port to the apex.
+        port: int32[n, K], the port of each link.
+        to_apex: int16[n, K], the link to the apex; -1 without apex.
+    """
+    apex_port = np.take_along_axis(port, np.maximum(to_apex, 0).astype(np.intp), axis=1)
+    has_apex = (to_apex >= 0)[..., None]
+    with_apex = np.dstack((apex_port, ports[..., :-1]))
+    return np.where(has_apex, with_apex, ports).astype(np.uint16)
+
+
+def _preferred_bounces(
+    goals: BounceGoals, switches: slice, bounce_links: NDArray[np.int16] | None
+) -> NDArray[np.bool_]:
+    """Return the links that bounce first, bool[n, K, K]: to a goal, else that of bounced paths."""
+    preferred = goals.preferred_bounces(switches)
+    if bounce_links is not None:
+        has_preferred = preferred.any(axis=2, keepdims=True)
+        preferred |= _only_link(bounce_links[switches]) & ~has_preferred
+    return preferred
 
 
 def with_plane_bounces(tables: Tables, wiring: Wiring, bounce_links: NDArray[np.int16]) -> Tables:
@@ -159,10 +191,10 @@ def with_plane_bounces(tables: Tables, wiring: Wiring, bounce_links: NDArray[np.
     bounce = np.zeros((switch_count, 2 * most_links, 1), np.uint16)
     apex = apex_links_of(wiring)
     for switches in link_blocks(wiring):
-        block = replace(wiring, port=wiring.port[switches])
+        port = wiring.port[switches]
         usable = other_links(wiring.far[switches]) & ~in_one_triangle(apex[switches])
         preferred = _only_link(bounce_links[switches])
-        ports = ranked_ports(usable, block.port, block, 1, before=preferred)
+        ports = ranked_ports(usable, port, port, 1, before=preferred)
         bounce[switches] = np.tile(ports, (1, 2, 1))
     return replace(tables, classes=replace(tables.classes, bounce=bounce))
 

@@ -14,8 +14,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.wiring.wiring import Wiring
-
 MOST_REPAIR_PORTS = 2
 """The most ports in a list of `protection` or `bounce`."""
 RANKED_ENTRIES_AT_ONCE = 1 << 20
@@ -27,7 +25,7 @@ Words = NDArray[np.uint64]
 def ranked_ports(
     usable: Bits,
     minimal: NDArray[np.int32],
-    wiring: Wiring,
+    port: NDArray[np.int32],
     count: int,
     before: Bits | None = None,
 ) -> NDArray[np.uint16]:
@@ -36,7 +34,7 @@ def ranked_ports(
     Args:
         usable: bool[S, C, K], which links of a switch are usable for a class.
         minimal: int32[S, C], the minimal port of each class. The cyclic order begins after it.
-        wiring: the ports of links.
+        port: int32[S, K], the port of each link, 0 beyond the last.
         count: the number of ports.
         before: bool[S, C, K], usable links that come before all others; None for no such links.
     """
@@ -47,15 +45,16 @@ def ranked_ports(
     step = max(1, RANKED_ENTRIES_AT_ONCE // (classes * most_links))
     for first in range(0, switches, step):
         block = slice(first, first + step)
-        port, minimal_link = wiring.port[block], _links_of(wiring.port[block], minimal[block])
+        block_port = port[block]
+        minimal_link = _links_of(block_port, minimal[block])
         # The links that are not ranked yet, as words: those that come before all others, then all.
         unranked = [_words(usable[block])]
         if before is not None:
             unranked.insert(0, _words(usable[block] & before[block]))
         for rank in range(min(count, most_links)):
             link = _take_first(unranked, beyond[minimal_link])
-            existing = np.maximum(link, 0).reshape(len(port), -1)
-            port_of_link = np.take_along_axis(port, existing, axis=1).reshape(link.shape)
+            existing = np.maximum(link, 0).reshape(len(block_port), -1)
+            port_of_link = np.take_along_axis(block_port, existing, axis=1).reshape(link.shape)
             ports[block, :, rank] = np.where(link >= 0, port_of_link, 0)
     return ports
 

@@ -59,15 +59,15 @@ def with_repairs(
         module: int32[S, K], the module of its switch that each link is on, where that is known.
             Ports on other modules than the minimal port come first then.
     """
-    minimal, wiring, repair = paths.classes.port, paths.wiring, links.repair
+    minimal, port, repair = paths.classes.port, paths.wiring.port, links.repair
     # bool[S, C, 1], the classes with several next hops that share packets.
     has_several_hops: Bits = np.logical_and(links.alternate.any(axis=2, keepdims=True), every_hop)
     preferred: Bits | None = None
     if module is not None and uses_several_modules(module):
-        preferred = _on_other_modules(module, wiring.port, minimal)
+        preferred = _on_other_modules(module, port, minimal)
 
     # Kind 1, which begins both lists.
-    repairing = ranked_ports(repair, minimal, wiring, MOST_REPAIR_PORTS, before=preferred)
+    repairing = ranked_ports(repair, minimal, port, MOST_REPAIR_PORTS, before=preferred)
     protection = bounce = repairing
     if every_hop:  # classes with several next hops bounce among these, and need no protection
         for _ in range(ROUNDS):
@@ -81,7 +81,7 @@ def with_repairs(
     has_repair = (repair | avoiding_next_hop | has_several_hops).any(axis=2)
     if (_used_classes(paths, repair.shape) & ~has_repair).any():
         avoids = paths.by_class(lambda switch: _avoiding_second(paths, switch), repair.shape)[0]
-        avoiding_second = ranked_ports(repair, minimal, wiring, MOST_REPAIR_PORTS, before=avoids)
+        avoiding_second = ranked_ports(repair, minimal, port, MOST_REPAIR_PORTS, before=avoids)
         bounce = np.where(has_several_hops, bounce, avoiding_second)
         avoiding_next_hop, avoiding_switch = _bouncing_by_class(paths, bounce, repair.shape)
 
@@ -95,7 +95,7 @@ def with_repairs(
     kind_4 = avoiding_switch & ~(avoiding_next_hop | links.loop_free | repair)
     for usable in (kind_2, kind_3, kind_4):
         ports = ranked_ports(
-            usable & has_other_kinds, minimal, wiring, MOST_REPAIR_PORTS, before=preferred
+            usable & has_other_kinds, minimal, port, MOST_REPAIR_PORTS, before=preferred
         )
         protection = filled_from(protection, ports)
     return paths.with_orders(protection=protection, bounce=bounce)
@@ -220,11 +220,11 @@ def _among_next_hops(
     has_first_kind = first_kind.any(axis=2, keepdims=True)
     second_kind = meets_no_only_hop & ~others & ~has_first_kind
     third_kind = others & ~has_first_kind
-    among = ranked_ports(first_kind, minimal, wiring, bounce.shape[2])
+    among = ranked_ports(first_kind, minimal, wiring.port, bounce.shape[2])
     # One port is enough: after it packets go to the minimal next hop, which has another only hop.
     among[..., 1:] = 0
     for usable in (second_kind, third_kind):
-        among = filled_from(among, ranked_ports(usable, minimal, wiring, bounce.shape[2]))
+        among = filled_from(among, ranked_ports(usable, minimal, wiring.port, bounce.shape[2]))
     return np.where(others.any(axis=2, keepdims=True), among, bounce)
 
 

@@ -24,7 +24,7 @@ repair ports of a class.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,12 +51,12 @@ def repair_ports(program: StarProgram, wiring: Wiring) -> NDArray[np.uint16]:
     for group in SupernodeGroup.groups_of(program):
         shape = len(group.supernodes), program.members, 3, group.link_count, MOST_REPAIR_PORTS
         repairs = np.zeros(shape, np.intp)
-        repairs[...] = _member_repairs(paths, group).ranked_links(wiring)
+        repairs[...] = _member_repairs(paths, group).ranked_links()
         # All members have the same repairs of outer links beyond and direct.
         outer = group.outer_links
-        beyond = _outer_beyond_repairs(group).ranked_links(wiring)
+        beyond = _outer_beyond_repairs(group).ranked_links()
         repairs[:, :, BEYOND, outer] = beyond[:, None, outer]
-        direct = _outer_direct_repairs(group).ranked_links(wiring)
+        direct = _outer_direct_repairs(group).ranked_links()
         repairs[:, :, DIRECT, outer] = direct[:, None, outer]
         by_switch = repairs.reshape(-1, *shape[2:])
         group_ports = ports[group.switches[:, None, None, None], by_switch]
@@ -73,7 +73,7 @@ class _RepairLinks:
     is_preferred: Bits
     """bool[…, K, K], whether the class takes the link before those that are only usable."""
 
-    def ranked_links(self, wiring: Wiring) -> NDArray[np.uint16]:
+    def ranked_links(self) -> NDArray[np.uint16]:
         """The first usable links of each class, uint16[…, K, P], counted from 1; NO_LINK for none.
 
         `ranked_ports` ranks the ports of links. Switches of a group have different ports on the
@@ -85,9 +85,7 @@ class _RepairLinks:
         )
         number = np.tile(np.arange(1, most_links + 1, dtype=np.int32), (rows, 1))
         minimal = np.tile(number, usable.shape[1] // most_links)
-        ranked = ranked_ports(
-            usable, minimal, replace(wiring, port=number), MOST_REPAIR_PORTS, preferred
-        )
+        ranked = ranked_ports(usable, minimal, number, MOST_REPAIR_PORTS, preferred)
         return ranked.reshape(*self.is_usable.shape[:-1], MOST_REPAIR_PORTS)
 
 

@@ -1,6 +1,5 @@
 """Orders of ports against the rule said link by link."""
 
-from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -25,12 +24,11 @@ def test_ports_are_ranked_by_turns(links: int) -> None:
     port = np.array([random.permutation(links) + 1 for _ in range(3)], np.int32)
     own = random.integers(links, size=(3, 4))
     minimal = np.take_along_axis(port, own, axis=1)
-    wiring: Any = SimpleNamespace(port=port)
     for share in (0, 0.02, 0.9):
         usable = random.random((3, 4, links)) < share
         before = random.random((3, 4, links)) < 0.2
         for first in (before, None):
-            found = ranked_ports(usable, minimal, wiring, 3, first)
+            found = ranked_ports(usable, minimal, port, 3, first)
             known = before if first is not None else np.zeros_like(before)
             rule = [
                 [by_rule(port[s], own[s, c], usable[s, c], known[s, c], 3) for c in range(4)]
