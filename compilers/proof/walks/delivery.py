@@ -45,7 +45,7 @@ SINGLE_FAILURES = PROTECTED_FAILURES["node"]
 """The kinds of failures of one element: a link, a node."""
 TWO_FAILURES = "2"
 """The kind of failures of any two elements at once."""
-LEAST_MARKED_TWICE = 4
+SMALLEST_Q_WITH_MARKED_PAIR_REPAIR = 4
 """The smallest q of a PolarFly at which two failures leave every marked packet a path."""
 TWO_FAILURES_UP_TO = 1 << 17
 """The most packets for which two failures are walked by default: PolarFly up to q = 9, a second."""
@@ -88,14 +88,13 @@ def verify(build: Build, options: ProofOptions = WITHOUT_FAILURES) -> Report:
     kinds = default_failures(build) if options.failures is None else tuple(options.failures)
     uses_proofs = _uses_proofs(build, options)
     proofs = _prove_without_walks(build, kinds, options) if uses_proofs else _Proofs()
-    report = replace(_delivery(build, proofs, options), promised=promised_failures(build))
+    delivery = _delivery(build, proofs, options)
+    report = replace(delivery.report, promised=promised_failures(build))
     report = _with_soundness(report, build)
     # If minimal paths are missing, the other walks would only repeat the same faults.
     if report.delivered != report.pairs:
         return report
-    # `_delivery` leaves `report.local` None if a walk has contradicted the proof of delivery.
-    is_proof_refuted = report.local is None
-    if proofs.local and not is_proof_refuted:
+    if proofs.local and delivery.uses_proof:
         proof = proofs.local
         if _proves_two_failures(build, kinds, options.sample):
             proof = _with_two_failures(build, proof)
@@ -133,9 +132,9 @@ def _with_soundness(report: Report, build: Build) -> Report:
 class _Proofs:
     """What is proved of a build without walks: by a package for the whole fabric, and locally."""
 
-    hop_counts: tuple[int, ...] = ()
+    hop_counts: tuple[int, ...] | None = None
     """How many pairs of switches have a minimal path of 0, 1, 2, … links, if a package proves the
-    delivery of all pairs at once; else empty."""
+    delivery of all pairs at once; else None."""
     is_contradicted: bool = False
     """Whether a package proves delivery, but rows that are computed contradict its proof."""
     local: LocalProof | None = None
@@ -159,13 +158,13 @@ def _prove_without_walks(build: Build, kinds: tuple[str, ...], options: ProofOpt
     delivery = registered_proofs.first_result(lambda p: p.prove_delivery(build, options.seed))
     if delivery and delivery.is_contradicted:
         return _Proofs(is_contradicted=True)
-    hop_counts = delivery.hop_counts if delivery else ()
+    hop_counts = delivery.hop_counts if delivery else None
     single = _provable_failures(build, kinds)
-    needs_local = not hop_counts or single or _has_alternates(build)
+    needs_local = hop_counts is None or single or _has_alternates(build)
     if not needs_local or not provable(build):
         return _Proofs(hop_counts)
     local = None
-    if hop_counts:
+    if hop_counts is not None:
         local = registered_proofs.first_result(
             lambda p: p.prove_single_failures(build, hop_counts, single)
         )
@@ -212,8 +211,18 @@ def _report_of_legs(legs: Report) -> Report:
     return replace(legs, counts_legs=True, alternates=alternates)
 
 
-def _delivery(build: Build, proofs: _Proofs, options: ProofOptions) -> Report:
-    """The report on delivery over minimal ports.
+@dataclass(frozen=True, slots=True, eq=False)
+class _Delivery:
+    """The result of step 2, with which further steps go on."""
+
+    report: Report
+    """The report on delivery over minimal ports."""
+    uses_proof: bool
+    """Whether delivery to some destinations is proved, and no walk contradicts the proof."""
+
+
+def _delivery(build: Build, proofs: _Proofs, options: ProofOptions) -> _Delivery:
+    """Judge delivery over minimal ports.
 
     Destinations to which delivery is not proved are walked. As a check, some destinations to which
     it is proved are walked, too. If the check contradicts the proof, all destinations are walked,
@@ -221,21 +230,24 @@ def _delivery(build: Build, proofs: _Proofs, options: ProofOptions) -> Report:
     """
     progress, workers = options.progress, options.workers
     if proofs.is_contradicted:
-        return replace(walk_minimal(build, progress, workers=workers), unsound=WRONG_PROOF)
+        report = replace(walk_minimal(build, progress, workers=workers), unsound=WRONG_PROOF)
+        return _Delivery(report, uses_proof=False)
     hop_counts = proofs.hop_counts
     destinations = np.flatnonzero(build.topology.endpoints)
     # bool[D], the destinations to which delivery is proved: a package proves all or none.
-    all_or_none = np.full(len(destinations), bool(hop_counts))
+    all_or_none = np.full(len(destinations), hop_counts is not None)
     delivers = proofs.local.delivers if proofs.local else all_or_none
     if not delivers.any():
-        return walk_minimal(build, progress, workers=workers)
+        return _Delivery(walk_minimal(build, progress, workers=workers), uses_proof=False)
     checked = sample_destinations(destinations[delivers], options.seed)
     check = walk_minimal(build, None, checked)
     if check.minimal < check.pairs:
-        return replace(walk_minimal(build, progress, workers=workers), unsound=WRONG_PROOF)
+        report = replace(walk_minimal(build, progress, workers=workers), unsound=WRONG_PROOF)
+        return _Delivery(report, uses_proof=False)
     if proofs.local:
         proved_counts = proofs.local.hop_counts[delivers].sum(axis=0)
-        hop_counts = tuple(np.trim_zeros(proved_counts, "b").tolist())  # "b": zeros at the back
+        without_trailing_zeros = np.trim_zeros(proved_counts, trim="b")
+        hop_counts = tuple(without_trailing_zeros.tolist())
     pairs = int(np.count_nonzero(delivers)) * (len(destinations) - 1)
     unproved = destinations[~delivers]
     use = LocalUse(
@@ -250,14 +262,14 @@ def _delivery(build: Build, proofs: _Proofs, options: ProofOptions) -> Report:
         delivered=pairs,
         minimal=pairs,
         loops=0,
-        hop_counts=hop_counts,
+        hop_counts=hop_counts or (),
         faults=(),
         local=use,
     )
-    if not len(unproved):
-        return report
-    walked = walk_minimal(build, progress, unproved, workers)
-    return replace(report.with_pairs_of(walked), local=use)
+    if len(unproved):
+        walked = walk_minimal(build, progress, unproved, workers)
+        report = replace(report.with_pairs_of(walked), local=use)
+    return _Delivery(report, uses_proof=True)
 
 
 def _with_walks(
@@ -370,7 +382,9 @@ def promised_failures(build: Build) -> tuple[str, ...]:
     kinds = PROTECTED_FAILURES.get(build.forwarding.protect, ())
     if not kinds or not polarity.is_whole(build.topology):
         return kinds
-    smallest_q = LEAST_MARKED_TWICE if build.forwarding.marks else SMALLEST_Q_WITH_GOALS
+    smallest_q = SMALLEST_Q_WITH_GOALS
+    if build.forwarding.marks:
+        smallest_q = SMALLEST_Q_WITH_MARKED_PAIR_REPAIR
     return (*kinds, TWO_FAILURES) if int(build.topology.parameters["q"]) >= smallest_q else kinds
 
 

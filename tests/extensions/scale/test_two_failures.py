@@ -12,7 +12,7 @@ from compilers.proof.failures.failure_walks import walk_failures
 from compilers.proof.local.local_proof import local_proof
 from compilers.proof.local.proof_results import LocalUse
 from compilers.proof.proof_options import ProofOptions
-from compilers.proof.walks.delivery import LEAST_MARKED_TWICE, verify
+from compilers.proof.walks.delivery import SMALLEST_Q_WITH_MARKED_PAIR_REPAIR, verify
 from compilers.tables.build import Build
 from extensions.scale.two_failures import two_failures
 from inventory.problems import InputError
@@ -59,7 +59,7 @@ def edited(q: int, count: int, seed: int) -> Iterator[Build]:
     """Builds of all modes, with two and with three ports of repair, and up to six edits."""
     random = np.random.default_rng(seed)
     for mode, words in MODES.items():
-        if mode == "marked" and q < LEAST_MARKED_TWICE:
+        if mode == "marked" and q < SMALLEST_Q_WITH_MARKED_PAIR_REPAIR:
             continue
         build = routed(q=q, **words, protect="node")
         for base in (build, wider(build)):
@@ -106,7 +106,7 @@ def test_what_classes_pass_the_walk_passes(q: int, count: int, least: int) -> No
 )
 def test_the_report_is_that_of_the_walk(q: int, mode: str) -> None:
     build = routed(q=q, **MODES[mode], protect="node")
-    if mode == "marked" and q < LEAST_MARKED_TWICE:
+    if mode == "marked" and q < SMALLEST_Q_WITH_MARKED_PAIR_REPAIR:
         with pytest.raises(InputError, match="fewer than 2 failures at once"):
             verify(build, ProofOptions(failures=("2",), method="local"))
         return
