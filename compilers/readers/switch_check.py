@@ -9,14 +9,15 @@ the ports that are up: two chains that differ choose different ports under some 
 the chains are equal for every ingress port and destination, the switch forwards under any failures
 as its tables do, and what `verify --failures` proves of the tables holds for it.
 
-Chains in transit are compared as rows of arrays, for all ingress ports and kinds of destinations
-at once. Two destinations are of one *kind* if both their egress classes and their entries in the
-files are the same. Packets that no route leads to a class are compared by `class_check`, claims by
-`claim_check`.
+Chains in transit are compared as rows of arrays, for all ingress ports and destination classes at
+once. Two destinations are of one *destination class* if both their egress classes and their entries
+in the files are the same. Packets that no route leads to an egress class are compared by
+`class_check`, claims by `claim_check`.
 
 Words of the other modules: a *chain* is the sequence of *port sets* that a switch tries in order,
 and the ports of a set share packets; a *claim* is a fact besides forwarding; an *entry* is what a
-row of the files leads to.
+row of the files leads to. In a lookup table (`Lookup`), row r leads to entry e = `rows.entries[r]`.
+Entry e stands for the chain with the index n = `number[e]`: `chains[n]`, stated at `places[n]`.
 """
 
 from __future__ import annotations
@@ -100,7 +101,7 @@ class CheckedSwitch:
 class _IngressGroup(NamedTuple):
     """Ingress ports whose packets are looked up in tables with the same rows.
 
-    T is the number of tables, K of kinds of destinations, F of address families, S of switches.
+    T is the number of tables, K of destination classes, F of address families, S of switches.
     Destination v is the prefix of vertex v in IPv4, and destination S + v that in IPv6.
     """
 
@@ -109,15 +110,15 @@ class _IngressGroup(NamedTuple):
     tables: list[tuple[Lookup, ...]]
     """The tables of each port."""
     entries: Integers
-    """int64[T, K]: the entry of each kind in each table, -1: none."""
+    """int64[T, K]: the entry of each destination class in each table, -1: none."""
     egress: Integers
-    """int64[K]: the egress class of each kind."""
-    kind: Integers
-    """int64[F * S]: the kind of each destination."""
-    first_of_kind: Integers
-    """int64[K]: the first destination of each kind."""
-    count_of_kind: Integers
-    """int64[K]: how many destinations are of each kind."""
+    """int64[K]: the egress class of each destination class."""
+    destination_class: Integers
+    """int64[F * S]: the destination class of each destination."""
+    first_of_class: Integers
+    """int64[K]: the first destination of each destination class."""
+    count_of_class: Integers
+    """int64[K]: how many destinations are of each destination class."""
     rows: Integers
     """int64[T, F * S]: the row of each destination in each table."""
 
@@ -138,7 +139,7 @@ class _IngressGroup(NamedTuple):
             [np.append(t.rows.entries, -1)[r] for t, r in zip(tables, rows, strict=True)]
             or [np.full_like(egress, -1)]
         )
-        _, first_of_kind, kind, count_of_kind = np.unique(
+        _, first_of_class, destination_class, count_of_class = np.unique(
             _combination_numbers(egress, entries),
             return_index=True,
             return_inverse=True,
@@ -147,11 +148,11 @@ class _IngressGroup(NamedTuple):
         return cls(
             ports=list(tables_of_port),
             tables=list(tables_of_port.values()),
-            entries=entries[:, first_of_kind],
-            egress=egress[first_of_kind],
-            kind=kind,
-            first_of_kind=first_of_kind,
-            count_of_kind=count_of_kind,
+            entries=entries[:, first_of_class],
+            egress=egress[first_of_class],
+            destination_class=destination_class,
+            first_of_class=first_of_class,
+            count_of_class=count_of_class,
             rows=rows,
         )
 
@@ -224,6 +225,11 @@ class SwitchCheck:
         """bool[F * S]: the destinations to which all packets go by the tables."""
         self.differences = DifferenceList(accept)
         """The differences so far."""
+        self.forwarding_differences = (
+            DifferenceList(accept) if emitted.converged else self.differences
+        )
+        """The differences of packets' paths so far: `differences`, or a list of their own if a
+        routing protocol finds the routes."""
         wiring = build.wiring
         self.names = wiring.port_names[int(wiring.node_type[vertex])]
         """The names of the switch's ports, of which the first has number 1."""
@@ -245,10 +251,6 @@ class SwitchCheck:
     def result(self) -> CheckedSwitch:
         """Compare everything."""
         correct_destinations = self._compare_forwarding()
-        path_differences = DifferenceList()
-        if self.emitted.converged:
-            path_differences = self.differences
-            self.differences = DifferenceList(path_differences.accept)
         for file, line, text in self.emitted.unread:
             self.differences.add_statement(file, line, text)
         self._compare_discards()
@@ -280,7 +282,9 @@ class SwitchCheck:
             vertex=self.vertex,
             differences=self.differences.count,
             examples=tuple(self.differences.examples),
-            path_differences=path_differences,
+            path_differences=(
+                self.forwarding_differences if self.emitted.converged else DifferenceList()
+            ),
             correct_destinations=correct_destinations,
             next_hops=tuple(dict.fromkeys(self.emitted.next_hops)),
             addresses=tuple(self.emitted.addresses),
@@ -357,11 +361,15 @@ class SwitchCheck:
         row_of_prefix[prefix[known]] = known
         for row in np.flatnonzero(prefix < 0)[:EXAMPLES].tolist():
             line = int(rows.lines[row])
-            self.differences.add(rows.file, line, rows.name(row), "no prefix of the fabric")
+            self.forwarding_differences.add(
+                rows.file, line, rows.name(row), "no prefix of the fabric"
+            )
         if np.count_nonzero(row_of_prefix >= 0) < len(known):
             for row in np.setdiff1d(known, row_of_prefix)[:EXAMPLES].tolist():
                 line = int(rows.lines[row])
-                self.differences.add(rows.file, line, f"{rows.name(row)} again", "one row")
+                self.forwarding_differences.add(
+                    rows.file, line, f"{rows.name(row)} again", "one row"
+                )
         of_prefixes = row_of_prefix.reshape(self.families, self.prefix_count)
         of_destinations = np.stack(
             [by_destination(of_family, routes.aggregate) for of_family in of_prefixes]
@@ -394,13 +402,13 @@ class SwitchCheck:
 
     def _compare_transit(self, groups: Sequence[_IngressGroup]) -> None:
         """Compare packets in transit; every fabric port is in one of the groups."""
-        # For each group int64[ports, K, T]: the chain of each kind of destination in each table.
+        # For each group int64[ports, K, T]: the chain of each destination class in each table.
         numbers_of_groups = [
-            np.stack([self._chains_of_kinds(group, tables) for tables in group.tables])
+            np.stack([self._chains_of_classes(group, tables) for tables in group.tables])
             for group in groups
         ]
         most_tables = max((numbers.shape[2] for numbers in numbers_of_groups), default=1)
-        # The combinations of ingress port and kind of destination of all groups, n in all, as rows
+        # The combinations of ingress port and destination class of all groups, n in all, as rows
         # of three arrays: the numbers of their chains, their ingress ports and egress classes.
         rows = [
             _padded(numbers.reshape(-1, numbers.shape[2]), most_tables)
@@ -418,8 +426,8 @@ class SwitchCheck:
             end = first + shape[0] * shape[1]
             wrong_of_group = wrong[first:end].reshape(shape)
             first = end
-            wrong_kinds = np.logical_or.reduce(wrong_of_group)  # bool[K], by any ingress port
-            self.is_correct &= ~wrong_kinds[group.kind]
+            wrong_classes = np.logical_or.reduce(wrong_of_group)  # bool[K], by any ingress port
+            self.is_correct &= ~wrong_classes[group.destination_class]
             if wrong_of_group.any():
                 self._add_differences(group, numbers, wrong_of_group, of_host=False)
 
@@ -455,19 +463,19 @@ class SwitchCheck:
             canonical(self.expected.from_hosts(egress), FROM_HOST) if egress >= 0 else ()
             for egress in group.egress.tolist()
         ]
-        # int64[ports, K, T]: the chain of each kind of destination in each table.
-        numbers = np.stack([self._chains_of_kinds(group, tables) for tables in group.tables])
+        # int64[ports, K, T]: the chain of each destination class in each table.
+        numbers = np.stack([self._chains_of_classes(group, tables) for tables in group.tables])
         wrong = np.zeros(numbers.shape[:2], np.bool_)
         compared: dict[bytes, NDArray[np.bool_]] = {}
         for index, of_port in enumerate(numbers):
             key = of_port.tobytes()  # most ports of hosts have the same chains
             if key not in compared:
-                chains = [self.chains.in_turn(of_kind, FROM_HOST) for of_kind in of_port.tolist()]
+                chains = [self.chains.in_turn(of_class, FROM_HOST) for of_class in of_port.tolist()]
                 self._store_shares(group.egress.tolist(), chains)
                 compared[key] = np.array([a != b for a, b in zip(chains, expected, strict=True)])
             wrong[index] = compared[key]
-        wrong_kinds = np.logical_or.reduce(wrong)  # bool[K], by any ingress port
-        self.is_correct &= ~wrong_kinds[group.kind]
+        wrong_classes = np.logical_or.reduce(wrong)  # bool[K], by any ingress port
+        self.is_correct &= ~wrong_classes[group.destination_class]
         if wrong.any():
             self._add_differences(group, numbers, wrong, of_host=True)
 
@@ -493,11 +501,11 @@ class SwitchCheck:
         chain = canonical((tuple(weight_of.items()),), FROM_HOST)
         return chain[0] if chain else ()
 
-    def _chains_of_kinds(self, group: _IngressGroup, tables: Sequence[Lookup]) -> Integers:
-        """int64[K, T]: the number of the chain of each kind of destination in each table.
+    def _chains_of_classes(self, group: _IngressGroup, tables: Sequence[Lookup]) -> Integers:
+        """int64[K, T]: the number of the chain of each destination class in each table.
 
         Args:
-            group: the ingress ports, with the entries of kinds.
+            group: the ingress ports, with the entries of destination classes.
             tables: those of one of the ports.
         """
         numbers = [self._chains_of(t)[e] for t, e in zip(tables, group.entries, strict=False)]
@@ -506,28 +514,32 @@ class SwitchCheck:
     def _add_differences(
         self, group: _IngressGroup, numbers: Integers, wrong: NDArray[np.bool_], *, of_host: bool
     ) -> None:
-        """Add a difference for each kind of destination that is wrong, by its first ingress port.
+        """Add a difference for each destination class that is wrong, by its first ingress port.
 
         Args:
             group: the ingress ports.
-            numbers: int64[ports, K, T], the chain of each kind in each table.
+            numbers: int64[ports, K, T], the chain of each destination class in each table.
             wrong: bool[ports, K].
             of_host: whether hosts are at the ports.
         """
         correct_entries = set(group.entries[0, ~wrong.any(axis=0)].tolist())
-        for kind in np.flatnonzero(wrong.any(axis=0)).tolist():
-            index = int(wrong[:, kind].argmax())
-            port, egress = group.ports[index], int(group.egress[kind])
+        for destination_class in np.flatnonzero(wrong.any(axis=0)).tolist():
+            index = int(wrong[:, destination_class].argmax())
+            port, egress = group.ports[index], int(group.egress[destination_class])
             in_port = FROM_HOST if of_host else port
-            stated = self.chains.in_turn(numbers[index, kind].tolist(), in_port)
+            stated = self.chains.in_turn(numbers[index, destination_class].tolist(), in_port)
             expected = self._expected_chain(egress, port, of_host) if egress >= 0 else ()
-            destination = int(group.first_of_kind[kind])
-            file, line = self._file_and_line(group, index, kind, destination, correct_entries)
+            destination = int(group.first_of_class[destination_class])
+            file, line = self._file_and_line(
+                group, index, destination_class, destination, correct_entries
+            )
             ingress = f"from {'host port' if of_host else 'port'} {self.names[port - 1]}"
             leaves = chain_words(stated, self.names)
             says = f"packets for {self._block(destination)} {ingress} leave {leaves}"
             tables = chain_words(expected, self.names)
-            self.differences.add(file, line, says, tables, int(group.count_of_kind[kind]))
+            self.forwarding_differences.add(
+                file, line, says, tables, int(group.count_of_class[destination_class])
+            )
 
     def _expected_chain(self, egress: int, port: int, of_host: bool) -> Chain:
         """The chain by which a class forwards packets from a port, by the tables."""
@@ -539,26 +551,29 @@ class SwitchCheck:
         self,
         group: _IngressGroup,
         index: int,
-        kind: int,
+        destination_class: int,
         destination: int,
         correct_entries: set[int],
     ) -> tuple[str, int]:
         """The file and the line of a difference.
 
-        They are those of the chain, unless the entry is right for other kinds of destinations: then
+        They are those of the chain, unless the entry is right for other destination classes: then
         the row is wrong, which leads to this entry.
 
         Args:
             group: the ingress ports.
             index: the index of the port in the group.
-            kind: the kind of destination.
-            destination: one of that kind.
-            correct_entries: entries that are right for other kinds, so that the row has to be
-                wrong.
+            destination_class: the destination class.
+            destination: one of that class.
+            correct_entries: entries that are right for other destination classes, so that the row
+                has to be wrong.
         """
         tables = group.tables[index]
         for table, entry, row in zip(
-            tables, group.entries[:, kind].tolist(), group.rows[:, destination], strict=False
+            tables,
+            group.entries[:, destination_class].tolist(),
+            group.rows[:, destination],
+            strict=False,
         ):
             if entry >= 0 and table.places and entry not in correct_entries:
                 file, line = table.places[int(table.number[entry])]
