@@ -52,7 +52,7 @@ from compilers.targets.openflow.profiles import Profile
 from compilers.update.matching import NO_NUMBER, find_numbers
 from compilers.update.move_plan import PREPARE, Update
 from compilers.update.slots import (
-    NO_ROW,
+    NO_MESSAGE,
     ChangeCounts,
     Part,
     Slots,
@@ -279,7 +279,7 @@ class SwitchPrograms:
         # Of each new row, the old row of the same network, found by its prefix number.
         old_prefix = update.nodes.old_prefix6 if v6 else update.nodes.old_prefix
         index, has_old_row = find_numbers(prefix_before, old_prefix[prefix_after])
-        old_row = np.where(has_old_row, index, NO_ROW)
+        old_row = np.where(has_old_row, index, NO_MESSAGE)
         removed = np.setdiff1d(np.arange(len(prefix_before)), old_row)
         rounds = (
             update.change_rounds(new_vertex, prefix_after),
@@ -291,7 +291,9 @@ class SwitchPrograms:
             prefix_before=prefix_before,
             prefix_after=prefix_after,
             old_row=np.concatenate((old_row, removed)),
-            new_row=np.concatenate((np.arange(len(prefix_after)), np.full(len(removed), NO_ROW))),
+            new_row=np.concatenate(
+                (np.arange(len(prefix_after)), np.full(len(removed), NO_MESSAGE))
+            ),
             round=np.concatenate(rounds),
         )
         yield from self._route_slots(rows, old_prefix)
@@ -376,16 +378,16 @@ class _RouteRows:
     prefix_after: Numbers
     """The prefix number of each new row in the new build."""
     old_row: Numbers
-    """int[n], the old row of each slot, or NO_ROW."""
+    """int[n], the old row of each slot, or NO_MESSAGE."""
     new_row: Numbers
-    """int[n], the new row of each slot, or NO_ROW."""
+    """int[n], the new row of each slot, or NO_MESSAGE."""
     round: Numbers
     """int[n], the round in which each slot changes."""
 
     @property
     def added(self) -> Numbers:
         """The slots of new rows whose network had no old row; each is also the new row."""
-        return np.flatnonzero(self.old_row[: len(self.prefix_after)] == NO_ROW)
+        return np.flatnonzero(self.old_row[: len(self.prefix_after)] == NO_MESSAGE)
 
 
 class _LeavingAggregates(NamedTuple):
@@ -409,7 +411,7 @@ def _slots_in_two_steps(rows: _RouteRows, leaving: _LeavingAggregates) -> Iterat
     new_rows, change_round = rows.after[leaving.slot], rows.round[leaving.slot]
     as_aggregate = with_instructions(new_rows, rows.before[leaving.old_row])
     every_row = np.arange(len(new_rows))
-    no_row = np.full(len(new_rows), NO_ROW)
+    no_row = np.full(len(new_rows), NO_MESSAGE)
     prepare = np.full(len(new_rows), PREPARE)
     first = Slots.of_pairs(rows.before[:0], as_aggregate, no_row, every_row, prepare)
     yield replace(first, end_rounds=change_round)

@@ -8,7 +8,8 @@ and the messages of a round (`messages`). Both are selections from the same arra
 
 In shapes, n is the number of slots and L the bytes of a message. `programs` makes the slots of a
 switch, and the controller sends their messages. `slots_by_place` pairs the old and the new rows
-that have the same place. A *row* of a block is one of its messages, by its index.
+that have the same place. Each message of a block adds one row or one group, and is named by its
+index in the block.
 """
 
 from __future__ import annotations
@@ -39,11 +40,11 @@ Part = Literal["groups", "classes", "routes", "local"]
 """A part of a switch's program, in which changes are counted."""
 BEGINNING = -1
 """In place of a round: before the first one."""
-NO_ROW = -1
-"""In place of a row of a block: there is none."""
+NO_MESSAGE = -1
+"""In place of the index of a message in a block: there is none."""
 NO_BLOCK = -1
 """In place of the index of an old block: no old block has a row for the slot."""
-Rounds = Callable[[Block], Numbers]
+RoundRule = Callable[[Block], Numbers]
 """A rule that says for n messages of a block, int[n], the rounds in which they change."""
 SLOT_PARTS: dict[RowKind, Part] = {
     RowKind.GROUP: "groups",
@@ -82,13 +83,13 @@ class Slots:
     it does not."""
 
     @classmethod
-    def of_added(cls, block: Block, round: int) -> Slots:
-        """Slots for rows that are added in a round."""
+    def of_added(cls, block: Block, round: int | Numbers) -> Slots:
+        """Slots for n rows that are added, in one round or in the rounds int[n]."""
         return cls._one_sided(block, round, is_new=True)
 
     @classmethod
-    def of_removed(cls, block: Block, round: int) -> Slots:
-        """Slots for rows that are removed in a round."""
+    def of_removed(cls, block: Block, round: int | Numbers) -> Slots:
+        """Slots for n rows that are removed, in one round or in the rounds int[n]."""
         return cls._one_sided(block, round, is_new=False)
 
     @classmethod
@@ -106,28 +107,28 @@ class Slots:
 
     @classmethod
     def of_pairs(
-        cls, before: Block, after: Block, old_row: Numbers, new_row: Numbers, round: Numbers
+        cls, before: Block, after: Block, old_index: Numbers, new_index: Numbers, round: Numbers
     ) -> Slots:
-        """Slots whose messages are rows of two blocks.
+        """Slots that pair messages of two blocks.
 
         Args:
             before: uint8[m, L], messages that are held.
             after: uint8[m', L'], messages that will be held.
-            old_row: int[n], the row of each slot in `before`, or NO_ROW.
-            new_row: int[n], the row of each slot in `after`, or NO_ROW.
+            old_index: int[n], the message of each slot in `before`, or NO_MESSAGE.
+            new_index: int[n], the message of each slot in `after`, or NO_MESSAGE.
             round: int[n], the round in which each slot changes.
         """
         return cls(
             kind=kind_of(before if len(before) else after),
-            before=_rows_or_zeros(before, old_row),
-            after=_rows_or_zeros(after, new_row),
-            exists_before=old_row != NO_ROW,
-            exists_after=new_row != NO_ROW,
+            before=_messages_or_zeros(before, old_index),
+            after=_messages_or_zeros(after, new_index),
+            exists_before=old_index != NO_MESSAGE,
+            exists_after=new_index != NO_MESSAGE,
             round=round,
         )
 
     @classmethod
-    def _one_sided(cls, block: Block, round: int, is_new: bool) -> Slots:
+    def _one_sided(cls, block: Block, round: int | Numbers, is_new: bool) -> Slots:
         """Slots with a row after the move only, or before it only (`is_new` is False)."""
         return cls(
             kind=kind_of(block),
@@ -163,8 +164,9 @@ class Slots:
     def opposite_move(self) -> Slots:
         """The slots of the opposite move, from the new rows to the old ones.
 
-        They are for `messages` and counts only. The rounds keep their numbers, but are carried out
-        from the last to the first, so `held_after` means nothing here.
+        Only `messages` and counts may be asked of them. Each slot keeps the number of its round,
+        but the opposite move carries out the rounds from the last to the first. `held_after` takes
+        them from the first to the last, so its answers would be wrong.
         """
         return replace(
             self,
@@ -296,13 +298,13 @@ def changes_by_round(slots: Iterable[Slots], rounds: int) -> NDArray[np.int64]:
     return changes
 
 
-def constant_round(round: int) -> Rounds:
+def constant_round(round: int) -> RoundRule:
     """The rule by which all messages change in one round."""
     return lambda block: np.full(len(block), round)
 
 
 def slots_by_place(
-    before: Sequence[Block], after: Sequence[Block], added_in: Rounds, removed_in: Rounds
+    before: Sequence[Block], after: Sequence[Block], added_in: RoundRule, removed_in: RoundRule
 ) -> Iterator[Slots]:
     """Yield the slots of small blocks. An old and a new row for one place share a slot.
 
@@ -315,41 +317,43 @@ def slots_by_place(
     if len(before) == len(after) and all(map(np.array_equal, before, after)):
         yield from map(Slots.of_unchanged, after)
         return
-    # By the key of a slot: the index of the old block that has a row for it, and the row.
-    old_rows = {
-        key: (index, row)
-        for index, block in enumerate(before)
-        for row, key in enumerate(_slot_keys(block))
+    # By the key of a slot: the old block that has a message for it, and the message's index there.
+    old_places = {
+        key: (old_block, old_index)
+        for old_block, block in enumerate(before)
+        for old_index, key in enumerate(_slot_keys(block))
     }
     is_removed = [np.full(len(block), True) for block in before]
     for block in after:
-        matches = [old_rows.get(key, (NO_BLOCK, NO_ROW)) for key in _slot_keys(block)]
-        old_block_of_row, old_row_of_row = np.array(matches).T
+        matches = [old_places.get(key, (NO_BLOCK, NO_MESSAGE)) for key in _slot_keys(block)]
+        # By message of this block: the index of the old block, and of the message there.
+        old_blocks, old_indexes = np.array(matches).T
         # Slots have one old block, so there are slots for each old block that matches.
-        for index in np.unique(old_block_of_row).tolist():
-            row = np.flatnonzero(old_block_of_row == index)
-            old_row = old_row_of_row[row]
-            old_block = np.zeros((0, block.shape[1]), np.uint8)
-            if index != NO_BLOCK:
-                old_block = before[index]
-                is_removed[index][old_row] = False
-            yield Slots.of_pairs(old_block, block, old_row, row, added_in(block[row]))
-    for block, removed in zip(before, is_removed, strict=True):
-        if removed.any():
-            rounds = removed_in(block[removed])
-            yield replace(Slots.of_removed(block[removed], PREPARE), round=rounds)
+        for old_block in np.unique(old_blocks).tolist():
+            message_index = np.flatnonzero(old_blocks == old_block)
+            old_index = old_indexes[message_index]
+            old_messages = np.zeros((0, block.shape[1]), np.uint8)
+            if old_block != NO_BLOCK:
+                old_messages = before[old_block]
+                is_removed[old_block][old_index] = False
+            rounds = added_in(block[message_index])
+            yield Slots.of_pairs(old_messages, block, old_index, message_index, rounds)
+    for block, is_removed_message in zip(before, is_removed, strict=True):
+        removed = block[is_removed_message]
+        if len(removed):
+            yield Slots.of_removed(removed, removed_in(removed))
 
 
-def _rows_or_zeros(block: Block, row: Numbers) -> Block:
-    """The rows of a block with these numbers; zeros in place of NO_ROW."""
-    present = row != NO_ROW
-    rows = np.zeros((len(row), block.shape[1]), np.uint8)
-    rows[present] = block[row[present]]
-    return rows
+def _messages_or_zeros(block: Block, index: Numbers) -> Block:
+    """The messages of a block with these indexes; zeros in place of NO_MESSAGE."""
+    present = index != NO_MESSAGE
+    messages_or_zeros = np.zeros((len(index), block.shape[1]), np.uint8)
+    messages_or_zeros[present] = block[index[present]]
+    return messages_or_zeros
 
 
 def single_table_slots(
-    before: FlowProgram, after: FlowProgram, added_in: Rounds, removed_in: Rounds, last: int
+    before: FlowProgram, after: FlowProgram, added_in: RoundRule, removed_in: RoundRule, last: int
 ) -> Iterator[Slots]:
     """Yield the slots of a switch with one table, where a route is many rows.
 

@@ -70,7 +70,7 @@ class RackRoom:
     taken_units: list[set[int]]
     """For each rack, the units that are taken."""
     height: int
-    """The height in units of the highest node without a rack, for which room is counted."""
+    """The height in units of the tallest node without a rack, for which room is counted."""
     heights: dict[str, int]
     """The height in units of each node type, by its name."""
     nodes_without_rack: int
@@ -78,13 +78,13 @@ class RackRoom:
 
     @classmethod
     def of(
-        cls, inventory: Inventory, others: Sequence[Node] = (), vertex_count: int = 0
+        cls, inventory: Inventory, other_plane_nodes: Sequence[Node] = (), vertex_count: int = 0
     ) -> RackRoom:
         """Return the nodes and units that are free in the racks of an inventory.
 
         Args:
             inventory: racks and nodes.
-            others: nodes of other planes.
+            other_plane_nodes: nodes of other planes.
             vertex_count: the number of vertices; 0 for as many as nodes.
         """
         heights = {name: t.units for name, t in inventory.node_types.items()}
@@ -116,21 +116,21 @@ class RackRoom:
             heights=heights,
             nodes_without_rack=len(without_rack),
         )
-        room.mark_taken(inventory.nodes, others)
+        room.mark_taken(inventory.nodes, other_plane_nodes)
         # Nodes that have a rack and no unit yet get their units before all others.
         for node in inventory.nodes:
             if node.rack is not None and node.unit is None:
                 room.take_unit(index[node.rack], heights[node.type])
         return room
 
-    def mark_taken(self, nodes: Sequence[Node], others: Sequence[Node]) -> None:
-        """Mark as taken the units of the hosts at nodes, and those of nodes of other planes."""
+    def mark_taken(self, nodes: Sequence[Node], other_plane_nodes: Sequence[Node]) -> None:
+        """Mark units as taken: those of all hosts, and those of the nodes of other planes."""
         index = {rack.name: r for r, rack in enumerate(self.racks)}
-        for node in (*nodes, *others):
+        for node in (*nodes, *other_plane_nodes):
             for host in node.hosts:
                 if host.rack is not None and host.unit is not None:
                     self.taken_units[index[host.rack]].add(host.unit)
-        for node in others:
+        for node in other_plane_nodes:
             if node.rack in index and node.unit is not None:
                 units_of_node = range(node.unit, node.unit + self.heights[node.type])
                 self.taken_units[index[node.rack]].update(units_of_node)
@@ -161,8 +161,8 @@ class RackRoom:
         """Return the index of a node for a vertex that belongs into a rack, and the node's rack.
 
         This is a free node of the rack, else a node without a rack. If there is neither, it is a
-        free node of another rack. That happens if nodes that had a vertex and no rack are in the
-        rack now, in the place of its own nodes.
+        free node of another rack. Nodes with a fixed vertex but no rack are placed first, and may
+        have used up this rack's space.
 
         Args:
             rack: the rack.
@@ -191,7 +191,7 @@ def nodes_in_racks(
     inventory: Inventory,
     layout: Layout,
     sequence: NDArray[np.int64],
-    others: Sequence[Node],
+    other_plane_nodes: Sequence[Node],
 ) -> Inventory:
     """Give every vertex a node, and every such node a rack and a unit.
 
@@ -200,14 +200,14 @@ def nodes_in_racks(
         inventory: with racks.
         layout: its C clusters.
         sequence: int64[C], the clusters in the order in which they are placed.
-        others: nodes of other planes.
+        other_plane_nodes: nodes of other planes.
 
     Raises:
         Refused: there is not enough room in the racks.
     """
     nodes = list(inventory.nodes)
     vertex_count = topology.graph.order
-    room = RackRoom.of(inventory, others, vertex_count)
+    room = RackRoom.of(inventory, other_plane_nodes, vertex_count)
     node_of = {node.vertex: i for i, node in enumerate(nodes) if node.vertex is not None}
     movable = (i for i in nodes_to_place(vertex_count, inventory) if nodes[i].rack is None)
     if not any(room.free_nodes):  # no rack has nodes of its own: vertices take nodes in order
@@ -230,14 +230,14 @@ def nodes_in_racks(
         else:
             i, rack = room.take_node(rack, movable)
         nodes[i] = nodes[i].model_copy(update={"vertex": v, "rack": inventory.racks[rack].name})
-    placed = _with_units(nodes, inventory, others, layout.position)
+    placed = _with_units(nodes, inventory, other_plane_nodes, layout.position)
     return inventory.model_copy(update={"nodes": placed})
 
 
 def _with_units(
     nodes: list[Node],
     inventory: Inventory,
-    others: Sequence[Node],
+    other_plane_nodes: Sequence[Node],
     position: NDArray[np.int32],
 ) -> tuple[Node, ...]:
     """Give every node in a rack the lowest free unit, in the order of positions in clusters.
@@ -247,14 +247,17 @@ def _with_units(
     Args:
         nodes: the nodes, with their racks.
         inventory: the racks, and what fills their units already.
-        others: nodes of other planes.
+        other_plane_nodes: nodes of other planes.
         position: int32[N], the position of each vertex in its cluster.
 
     Raises:
         Refused: a rack has no free units left.
     """
-    room = RackRoom.of(inventory.model_copy(update={"nodes": [n for n in nodes if n.unit]}))
-    room.mark_taken(nodes, others)
+    # `RackRoom.of` gives units to nodes that lack one, in the order of the inventory. Here they get
+    # them in the order of positions instead. So only nodes that have their units are passed to it.
+    nodes_with_unit = [node for node in nodes if node.unit]
+    room = RackRoom.of(inventory.model_copy(update={"nodes": nodes_with_unit}))
+    room.mark_taken(nodes, other_plane_nodes)
     index = {rack.name: r for r, rack in enumerate(inventory.racks)}
     without_unit = [
         i for i, node in enumerate(nodes) if node.rack is not None and node.unit is None

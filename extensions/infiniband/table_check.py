@@ -11,13 +11,12 @@ from numpy.typing import NDArray
 from compilers.tables.fib import Fib
 from compilers.tables.intermediate_form import Egress, local, no_route
 from extensions.infiniband.cable_check import CheckedCables
+from extensions.infiniband.lft_tables import NO_PORT
 from extensions.infiniband.lfts import LFTS
 from extensions.infiniband.lid_walk import LidEnds
 from extensions.infiniband.subnet_files import SubnetFiles
 from extensions.infiniband.table_text import TableText, read_tables
 
-NO_PORT = -1
-"""In place of a port: packets for the LID are dropped."""
 NO_ROW = -1
 """In place of the row of a LID in a table: the table has none for it."""
 Progress = Callable[[int, int], None] | None
@@ -51,20 +50,10 @@ def checked_ports(
         compared.add(vertex)
         lids = _lids_of_lines(files, ends, table)
         port[vertex, lids.number[lids.exists]] = table.port[lids.exists]
-        expected = _expected_ports(
-            files, ends, vertex, np.stack([of_layer[vertex] for of_layer in egress])
-        )
-        row = np.full(len(ends.guid), NO_ROW)
-        row[lids.number] = np.arange(len(lids.number))
-        for lid in np.flatnonzero(port[vertex] != expected).tolist():
-            of_layer = f" (LID {ends.layer[lid]})" if files.lid_layers else ""
-            stated = (
-                f"{build.wiring.names[vertex]} to {ends.guid[lid]:#x}{of_layer} "
-                f"by port {port[vertex, lid]}"
-            )
-            # A LID without a row is reported at the head of the table.
-            line = table.line + 1 + int(row[lid])
-            files.differences.add(file, line, stated, f"by port {expected[lid]}")
+        values = np.stack([values_of_switches[vertex] for values_of_switches in egress])
+        expected = _expected_ports(files, ends, vertex, values)
+        switch = build.wiring.names[vertex]
+        _add_wrong_ports(files, switch, ends, table, lids, port[vertex], expected)
         if progress:
             progress(len(compared), len(vertices))
     for vertex in vertices - compared:
@@ -77,13 +66,13 @@ class _LidsOfLines:
     """The LIDs that n lines of a table are for."""
 
     number: NDArray[np.int64]
-    """int64[n], the number of each line's LID among all LIDs; any where there is no such LID."""
+    """int64[n], the number of each line's LID among all LIDs; arbitrary where `exists` is false."""
     exists: NDArray[np.bool_]
     """bool[n], whether there is such a LID."""
 
 
 def _lids_of_lines(files: SubnetFiles, ends: LidEnds, table: TableText) -> _LidsOfLines:
-    """The LIDs that the lines of a table are for; lines for none and repeated lines differ."""
+    """The LIDs of a table's lines; reports lines for unknown ports, and repeated lines."""
     file, last = files.folder / LFTS, len(ends.guid) - 1
     # The first LID of each line's port. OpenSM may give a port other LIDs than the file has, but
     # the lowest bits stay: they say which of the port's LIDs the line is for.
@@ -100,6 +89,36 @@ def _lids_of_lines(files: SubnetFiles, ends: LidEnds, table: TableText) -> _Lids
         line, stated = table.line + 1 + row, f"{table.guid[row]:#x} again"
         files.differences.add(file, line, stated, "one line for each LID")
     return _LidsOfLines(number, exists)
+
+
+def _add_wrong_ports(
+    files: SubnetFiles,
+    switch: str,
+    ends: LidEnds,
+    table: TableText,
+    lids: _LidsOfLines,
+    stated_port: NDArray[np.int16],
+    expected_port: NDArray[np.int64],
+) -> None:
+    """Add a difference for each LID to which a table states another port than the routes.
+
+    Args:
+        files: the files, whose differences are added to.
+        switch: the name of a switch.
+        ends: the n LIDs.
+        table: the table of this switch.
+        lids: the LIDs that its lines are for.
+        stated_port: int16[n], the port towards each LID by the table, or NO_PORT.
+        expected_port: int64[n], the port towards each LID by the routes, or NO_PORT.
+    """
+    row = np.full(len(ends.guid), NO_ROW)
+    row[lids.number] = np.arange(len(lids.number))
+    for lid in np.flatnonzero(stated_port != expected_port).tolist():
+        layer = f" (LID {ends.layer[lid]})" if files.lid_layers else ""
+        stated = f"{switch} to {ends.guid[lid]:#x}{layer} by port {stated_port[lid]}"
+        # A LID without a row is reported at the head of the table.
+        line = table.line + 1 + int(row[lid])
+        files.differences.add(files.folder / LFTS, line, stated, f"by port {expected_port[lid]}")
 
 
 def _expected_ports(

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.forwarding.machine_code import inlined_loop, loop
-from compilers.forwarding.rule import DELIVER, DROP, HOST, PLAIN, is_up, next_links, transit
+from compilers.forwarding.rule import DELIVER, DROP, HOST, PLAIN, is_up, marks, next_links, transit
 from extensions.simulation.simulated_network import HOME, NOWHERE, SimulatedNetwork
 
 MINIMAL, EMITTED, ADAPTIVE = range(3)
@@ -103,14 +103,15 @@ def egress(net: SimulatedNetwork, switch: int, link: int, dead: NDArray[np.int64
 
 
 @inlined_loop
-def arc_by_weight(
+def weighted_link_index(
     net: SimulatedNetwork, switch: int, class_number: int, links: NDArray[np.int64], chance: float
 ) -> int:
     """Which of the links that the rule offers a packet takes, by the weights of its class.
 
-    Both `links` and the shares of the class are in the order of the class, but shares whose links
-    are down are not in `links`. So the shares of `links` are found in one pass. The first pass sums
-    their weights up. The second one finds the link at the fraction `chance` of the sum.
+    The class lists its links in order, each with a weight. `links` are those of them that are up,
+    in the same order. The first loop sums up the weights of `links`. The second loop takes the
+    weights off the fraction `chance` of that sum, one after the other, until nothing is left: that
+    link is taken.
 
     Args:
         net: the network.
@@ -125,16 +126,17 @@ def arc_by_weight(
     if len(links) == 1:
         return 0
     shares = net.program.shares[switch, class_number]
-    row = switch * (len(net.transit_arcs) // net.switches) + class_number
+    rows_a_switch = len(net.transit_arcs) // net.switches
+    class_row = switch * rows_a_switch + class_number
     total = index = 0
     for i in range(len(shares)):
         if index < len(links) and shares[i] == links[index]:
-            total += net.weight[row, i]
+            total += net.weight[class_row, i]
             index += 1
     remaining, index = chance * total, 0
     for i in range(len(shares)):
         if index < len(links) and shares[i] == links[index]:
-            remaining -= net.weight[row, i]
+            remaining -= net.weight[class_row, i]
             if remaining < 0:
                 return index
             index += 1
@@ -156,17 +158,18 @@ def path_length(net: SimulatedNetwork, out: int, destination: int) -> int:
         out: the egress arc.
         destination: the switch where the path ends.
     """
-    rows_of_switch, ports = (
-        net.transit_arcs.shape[0] // net.switches,
-        net.links_a_switch + net.hosts_a_switch,
-    )
+    rows_a_switch = len(net.transit_arcs) // net.switches
+    ports = net.links_a_switch + net.hosts_a_switch
     switch, in_arc = out // ports, net.far_arc[out]
     next_switch = in_arc // ports
     next_class = net.class_number[next_switch, destination]
-    minimal = net.transit_arcs[switch * rows_of_switch + net.class_number[switch, destination], 0]
-    if len(net.program.onward) and out != minimal and next_class < net.links_a_switch:
+    minimal = net.transit_arcs[switch * rows_a_switch + net.class_number[switch, destination], 0]
+    is_marked = marks(net.program) and out != minimal
+    # Packets to the next switch itself or to its neighbours are not spread (`rule.spreads`).
+    can_be_spread = next_class < net.links_a_switch
+    if is_marked and can_be_spread:
         return SPREAD_LINKS
-    if net.transit_arcs[next_switch * rows_of_switch + next_class, 0] == in_arc:
+    if net.transit_arcs[next_switch * rows_a_switch + next_class, 0] == in_arc:
         ingress = in_arc - next_switch * ports
         for bounce in net.program.bounce[next_switch, next_class]:
             if bounce >= 0 and bounce != ingress:
@@ -175,14 +178,16 @@ def path_length(net: SimulatedNetwork, out: int, destination: int) -> int:
 
 
 @inlined_loop
-def least_delay(
+def least_delay_index(
     net: SimulatedNetwork,
     switch: int,
     destination: int,
     links: NDArray[np.int64],
     port: NDArray[Any],
 ) -> int:
-    """The link of least delay among those that the rule offers: flits that wait times path links.
+    """Which of the links that the rule offers has the least delay.
+
+    The delay is estimated as the flits that wait for a link, times the links of the path over it.
 
     Among equals the minimal link comes first, then the others in the order of their ports.
 
@@ -246,8 +251,8 @@ def host_egress(
             net.program, switch, HOST, PLAIN, class_number, dead, offered[0], offered[1]
         )
         if policy == EMITTED:
-            index = arc_by_weight(net, switch, class_number, offered[0, :count], chance)
+            index = weighted_link_index(net, switch, class_number, offered[0, :count], chance)
         else:
-            index = least_delay(net, switch, destination, offered[0, :count], port)
+            index = least_delay_index(net, switch, destination, offered[0, :count], port)
         return int(offered[0, index]), int(offered[1, index])
     return transit(net.program, switch, HOST, class_number, dead), PLAIN

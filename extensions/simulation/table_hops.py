@@ -46,13 +46,13 @@ from compilers.forwarding.rule import (
 from extensions.simulation.hop_choice import (
     EMITTED,
     MINIMAL,
-    arc_by_weight,
     arc_of,
     draw_number,
     egress,
     egress_class,
     hash_number,
     host_egress,
+    weighted_link_index,
 )
 from extensions.simulation.path_choice import DIRECT
 from extensions.simulation.simulated_network import NOWHERE, SimulatedNetwork
@@ -160,7 +160,7 @@ def choose_by_tables(
             count = next_links(
                 program, switch, ingress, PLAIN, class_number, dead, offered[0], offered[1]
             )
-            index = arc_by_weight(net, switch, class_number, offered[0, :count], chance)
+            index = weighted_link_index(net, switch, class_number, offered[0, :count], chance)
             return egress(net, switch, offered[0, index], dead), detour_tag
     return egress(
         net, switch, transit(program, switch, ingress, class_number, dead), dead
