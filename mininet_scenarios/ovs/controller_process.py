@@ -121,8 +121,10 @@ class ControllerProcess:
         build, deadline, refusal = self.build, time.monotonic() + patience, ""
         last_without_errors = time.monotonic()
         while self.process is not None:
-            if self.process.poll() is not None:
-                raise EngineError(f"the controller has ended: {self._last_words()}")
+            code = self.process.poll()
+            if code is not None:
+                end = f"signal {-code}" if code < 0 else f"exit code {code}"
+                raise EngineError(f"the controller has ended ({end}): {self._last_words()}")
             status, names = self.status(), _powered_names(build, unpowered)
             move = self._move(status, build)
             if move.get("state") == "failed":
