@@ -63,7 +63,9 @@ def overview():
 @pytest.fixture(scope="module")
 def page(browser, overview):
     """The page, open and filled."""
-    still = SimpleNamespace(progress=dict, history=SimpleNamespace(past=list))
+    still = SimpleNamespace(
+        progress=dict, history=SimpleNamespace(past=list), most_switches=SWITCHES
+    )
     api = Api(overview, Metrics(overview), Tokens(()), None, still, None)
     site = Client(api).site
     site.clock = lambda: 0.0
