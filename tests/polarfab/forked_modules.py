@@ -53,6 +53,7 @@ def _become(module: str, words: list[str], environment: dict[str, str], apart: b
     """Run a module in this process, which `subprocess` has just made, and end it."""
     gc.freeze()  # what is closed below stays open for those who never hear of it
     os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # also what `subprocess` waits for
+    signal.signal(signal.SIGPIPE, signal.SIG_IGN)  # as Python starts; `subprocess` restores it
     os.environ.clear()
     os.environ.update(environment)
     spec = find_spec("polarfab.__main__" if module == "polarfab" else module)
