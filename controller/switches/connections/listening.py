@@ -203,8 +203,11 @@ def use_listener(framework: Framework, entrance: Entrance, address: Address) -> 
             """Accept connections for ever; each has its own thread from the start."""
             while True:
                 sock, peer = accept(server)
-                entrance.accepted(sock, peer)
-                eventlet.spawn(entrance.serve, sock, peer, self.handle)
+                if is_ended(sock):
+                    sock.close()
+                else:
+                    entrance.accepted(sock, peer)
+                    eventlet.spawn(entrance.serve, sock, peer, self.handle)
                 # While others wait in the backlog, accept returns at once: nothing else would run.
                 eventlet.sleep(0)
 
@@ -247,6 +250,21 @@ def shut_down(sock: Any, how: int = socket.SHUT_RDWR) -> None:
     """
     with suppress(OSError):
         _socket.socket.shutdown(getattr(sock, "fd", sock), how)
+
+
+def is_ended(sock: Any) -> bool:
+    """Whether the peer has ended or reset a connection before it was accepted.
+
+    A switch that reconnects waits in the backlog behind all of these.
+    """
+    if sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
+        return True
+    try:
+        return not sock.fd.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return True
 
 
 def accept(server: Any) -> tuple[Any, Any]:

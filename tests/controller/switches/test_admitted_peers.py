@@ -4,6 +4,7 @@ import gc
 import resource
 import socket
 import ssl
+import struct
 from pathlib import Path
 from time import monotonic
 from types import SimpleNamespace
@@ -216,6 +217,33 @@ def test_a_flood_of_connections_keeps_no_repair_waiting():
     serving.kill()
     assert order.count("tick") >= len(clients) / 2
     for sock in (*clients, server):
+        sock.close()
+
+
+def test_connections_that_are_gone_are_not_served():
+    """A switch that reconnected waited 6.6 s behind those of a stranger who resets them."""
+    eventlet = pytest.importorskip("eventlet")
+    accepted, framework = [], SimpleNamespace(controller=SimpleNamespace())
+    entrance = SimpleNamespace(accepted=lambda _, peer: accepted.append(peer), serve=lambda *_: 0)
+    server = eventlet.listen(("127.0.0.1", 0))
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(listening, "listen_at", lambda *_: server)
+        listening.use_listener(framework, entrance, None)
+    gone, reset, hello, switch, sender = (
+        socket.create_connection(server.getsockname()) for _ in range(5)
+    )
+    gone.close()
+    hello.sendall(b"hello")
+    for sock in (reset, hello):
+        sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        sock.close()
+    sender.sendall(b"hello")
+    serving = eventlet.spawn(framework.controller.StreamServer(None, None).serve_forever)
+    for _ in range(20):
+        eventlet.sleep(0)
+    serving.kill()
+    assert accepted == [switch.getsockname(), sender.getsockname()]
+    for sock in (switch, sender, server):
         sock.close()
 
 
