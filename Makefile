@@ -50,7 +50,7 @@ demo: $(STAMP) | debian ## set up, then bring up a PolarFly fabric of 13 switche
 COLLECTED := $(VENV)/collected.log
 COLLECT := { $(BIN)/pytest --collect-only --quiet > $(COLLECTED) || { tail -20 $(COLLECTED); false; }; }
 
-test: $(DEVELOPMENT) | debian ## set up, then run the tests but those marked long (9 minutes)
+test: $(DEVELOPMENT) | debian ## set up, then run the tests but those marked long (7 minutes)
 	@$(COLLECT)
 	$(PYTEST) -m 'not long'
 
