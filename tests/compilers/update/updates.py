@@ -66,7 +66,7 @@ def programmed(made: Build, vertices: Sequence[int], generation: int) -> list[Sw
     return [switch.copy() for switch in known]
 
 
-@lru_cache(32)
+@lru_cache(4)  # a build that was read keeps some thirty descriptors
 def _programmed(made: Build, vertices: tuple[int, ...], generation: int) -> list[Switch]:
     """The same switches, which nobody changes: tests move from one build in several ways."""
     encoder, switches = Encoder(made), [Switch() for _ in vertices]
