@@ -16,7 +16,7 @@ that the loop is made of (`_digest`).
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from numbers import Number
 from pathlib import Path
@@ -57,8 +57,6 @@ CACHED = {"cache": True, "no_cfunc_wrapper": True}
 """Options of numba for loops that Python calls. C calls none, so they need no wrapper for it."""
 NOT_CACHED = CACHED | {"cache": False}
 """The same where no folder for numba's cache can be written."""
-TRIED_RELEASES = (0, 59), (0, 68)
-"""The first and the last release of numba with which `called_loops` was tried."""
 
 
 def loop(function: F) -> F:
@@ -183,7 +181,7 @@ def _caching_dispatcher(function: Callable[..., Any], suffix: str) -> Any:
     return _dispatcher_of(function, suffix, CACHED)
 
 
-def _dispatcher_of(function: Callable[..., Any], suffix: str, options: Mapping[str, Any]) -> Any:
+def _dispatcher_of(function: Callable[..., Any], suffix: str, options: dict[str, bool]) -> Any:
     """The dispatcher of a copy of a loop, in which dispatchers stand for the loops that it calls.
 
     A loop that is called by several loops has one dispatcher for all of them.
@@ -198,7 +196,7 @@ def _dispatcher_of(function: Callable[..., Any], suffix: str, options: Mapping[s
     globals_of_copy = dict(function.__globals__)
     for name, called in _called_loops(function).items():
         if "dispatcher" not in vars(called):
-            vars(called)["dispatcher"] = _dispatcher_of(called, "", _options_of_called())
+            vars(called)["dispatcher"] = _dispatcher_of(called, "", ONLY_CALLED)
         globals_of_copy[name] = vars(called)["dispatcher"]
     copy = FunctionType(function.__code__, globals_of_copy, function.__name__)
     copy.__qualname__, copy.__module__ = function.__qualname__ + suffix, function.__module__
@@ -213,19 +211,6 @@ def _dispatcher_of(function: Callable[..., Any], suffix: str, options: Mapping[s
     # Each width of an integer, and each constant, would have machine code of its own.
     dispatcher.get_call_template = lambda types, names: template(tuple(map(_wide, types)), names)
     return dispatcher
-
-
-def _options_of_called() -> dict[str, Any]:
-    """Options of numba for loops that only other loops call."""
-    import numba
-
-    release = tuple(map(int, numba.__version__.split(".")[:2]))
-    first, last = TRIED_RELEASES
-    if not first <= release <= last:
-        return ONLY_CALLED
-    from compilers.forwarding.called_loops import CalledLoop
-
-    return ONLY_CALLED | {"pipeline_class": CalledLoop}
 
 
 def _wide(type_of: Any) -> Any:

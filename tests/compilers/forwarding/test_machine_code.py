@@ -157,24 +157,6 @@ def test_a_full_disk_costs_time_only(caller: Path) -> None:
     assert printed(caller, full) == [MADE, NOWHERE, "5"]
 
 
-OTHERS = (
-    "from compilers.forwarding import machine_code; machine_code.TRIED_RELEASES = (0, 0), (0, 1)"
-)
-
-
-@pytest.mark.parametrize(
-    ("before", "of_each"), [("", False), (OTHERS, True)], ids=["tried release", "another release"]
-)
-def test_no_machine_code_is_made_of_a_loop_that_only_others_call(
-    caller: Path, before: str, of_each: bool
-) -> None:
-    """It took a quarter of the time, and nothing called it; other releases of numba make it."""
-    lines = printed(caller, before, NUMBA_DUMP_ASSEMBLY="1")
-    made = [line for line in lines if line.startswith("--") and "ASSEMBLY" in line]
-    assert [any(name in line for line in made) for name in ("twice", "step")] == [True, of_each]
-    assert lines[-1] == "5"
-
-
 def test_another_word_in_the_environment_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("POLARFAB_LOOPS", "pyhton")
     with pytest.raises(InputError, match="POLARFAB_LOOPS: required python or machine"):
