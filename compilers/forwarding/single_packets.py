@@ -8,10 +8,9 @@ while the walks of `walks.py` prepare all switches first.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from typing import NamedTuple
-from weakref import WeakKeyDictionary
 
 import numpy as np
 
@@ -28,8 +27,6 @@ DELIVERED, DROPPED = -11, -12
 They are not the rule's DELIVER and DROP, because those numbers are also those of faults (`fib`)."""
 WHOLE = Fraction(1)
 """All packets."""
-_PROGRAMS: WeakKeyDictionary[Build, dict[int, Program]] = WeakKeyDictionary()
-"""By build, the programs of the switches that packets have come to so far."""
 
 
 class _UnfinishedPath(NamedTuple):
@@ -82,6 +79,8 @@ class SinglePackets:
     """Links that are down, as pairs of switches, the smaller number first."""
     failed_switches: frozenset[int] = frozenset()
     """Switches that are down."""
+    programs: dict[int, Program] = field(default_factory=dict, compare=False, repr=False)
+    """The programs of the switches that packets have come to so far."""
 
     @classmethod
     def with_failures(
@@ -95,10 +94,9 @@ class SinglePackets:
 
     def program(self, switch: int) -> Program:
         """What one switch holds, lowered to links when it is asked for first."""
-        programs = _PROGRAMS.setdefault(self.build, {})
-        if switch not in programs:
-            programs[switch] = program_of(self.build, switch)
-        return programs[switch]
+        if switch not in self.programs:
+            self.programs[switch] = program_of(self.build, switch)
+        return self.programs[switch]
 
     def egress(self, switch: int) -> int:
         """The value of `Routes.egress` at a switch for the destination, by longest-prefix match."""

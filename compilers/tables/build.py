@@ -19,7 +19,7 @@ from compilers.wiring.hardware import Hardware
 from compilers.wiring.wiring import Wiring
 
 
-@dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True, weakref_slot=True)
+@dataclass(frozen=True, slots=True, eq=False, repr=False, kw_only=True)
 class Build:
     """A compiled fabric.
 
