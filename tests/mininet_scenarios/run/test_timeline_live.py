@@ -51,7 +51,6 @@ def test_failures_are_as_the_tables_say(name, reached):
 
 REPAIRED = """
 name: repaired
-prove_checker: false
 fabric: {name: repaired, topology: {family: polarfly, q: 2}}
 traffic: {probe: {interval: 0.1, pairs: 0}}
 expect: {rules: none}
@@ -62,6 +61,8 @@ timeline:
     expect: {delivered: 30, converged_within: 3}
   - node_up: 4
     expect: {delivered: 42, converged_within: 5}
+  - link_up: 0-1
+    expect: {delivered: 42, max_hops: 2, converged_within: 3}
 """
 
 
@@ -70,7 +71,7 @@ def test_the_controller_routes_around_failures(tmp_path):
     file = tmp_path / "scenario.yaml"
     file.write_text(REPAIRED)
     report = passed(file)
-    assert [event["reached"] for event in report["timeline"]] == [42, 30, 42]
+    assert [event["reached"] for event in report["timeline"]] == [42, 30, 42, 42]
     assert all(0 < event["repaired"] < 5 for event in report["timeline"])
 
 
