@@ -163,17 +163,9 @@ class Addressing:
         block = np.where(is_aggregate, first_of_aggregate, (supernode << bits) + member)
         return block, np.where(is_aggregate, bits, 0)
 
-    def _first_block(self, prefix: int) -> tuple[int, int]:
-        """Return the same of one prefix, in a tenth of the time: texts ask for one at a time."""
-        vertices, bits = len(self.host_mac), member_bits(self.hierarchy)
-        if prefix >= vertices:
-            return int(prefix) - vertices << bits, bits
-        supernode, member = divmod(int(prefix), self.hierarchy)
-        return (supernode << bits) + member, 0
-
     def network(self, prefix: int) -> IPv4Network:
         """Return the IPv4 network of a prefix: a vertex's block, or an aggregate."""
-        block, bits_shorter = self._first_block(prefix)
+        block, bits_shorter = (int(part) for part in self._first_blocks(np.array(prefix)))
         address = self._first_address(self.ipv4) + (block << (32 - self.ipv4_length))
         return IPv4Network((address, self.ipv4_length - bits_shorter))
 
@@ -193,7 +185,7 @@ class Addressing:
         """
         if self.ipv6 is None:
             raise ValueError("the fabric has no IPv6 pool")
-        block, bits_shorter = self._first_block(prefix)
+        block, bits_shorter = (int(part) for part in self._first_blocks(np.array(prefix)))
         address = self._first_address(self.ipv6) + (block << (128 - IPV6_BLOCK_LENGTH))
         return IPv6Network((address, IPV6_BLOCK_LENGTH - bits_shorter))
 
