@@ -114,6 +114,9 @@ def test_a_fabric_with_a_switch_amiss_moves_and_loses_nothing(start, switches, p
         assert "round 1 of " in running.log.read_text()
         until(lambda: others(running), "all others hold it")
         assert probe.lost() == set()
+        switches.vsctl("remove", "bridge", f"s{BAD}", "flow_tables", "1")
+        running.wait_for(SWITCHES, "complete")
+        loses_nothing(probe)
         running.stop()
     finally:
         shutil.rmtree(folder)
