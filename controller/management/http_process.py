@@ -12,7 +12,6 @@ import asyncio
 import ctypes
 import json
 import os
-import select
 import signal
 import socket
 import sys
@@ -24,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from controller.management.frames import LENGTHS, Header, frame, frame_start, pages_in
 from controller.management.site import Answer, ManagementApi, Refusal
+from controller.switches.connections.ended import is_ended
 from controller.switches.peers import HalfOpen
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ class ClientListener(socket.socket):
                 self._accepted_in_turn = 0
                 raise BlockingIOError
             sock, address = super().accept()
-            if not _is_ended(sock):
+            if not is_ended(sock):
                 break
             sock.close()
         self._sockets[address[:2]] = sock
@@ -118,20 +118,6 @@ class ClientListener(socket.socket):
         """Forget a connection; returns it, if it is known."""
         self._idle.leave(address)
         return self._sockets.pop(address, None)
-
-
-def _is_ended(sock: socket.socket) -> bool:
-    """Whether a client has ended its connection before it was accepted."""
-    poll = select.poll()
-    poll.register(sock, 0)  # errors and resets alone
-    if poll.poll(0):
-        return True
-    try:
-        return not sock.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True
 
 
 class ControllerLink:

@@ -16,6 +16,7 @@ from contextlib import suppress
 from typing import Any
 
 from controller.settings import Address
+from controller.switches.connections.ended import is_ended
 from controller.switches.connections.tls_files import TlsFiles, handshake_fault
 from controller.switches.events import Kind, PeerMisnamed, PeerRejected, UnnamedPeer
 from controller.switches.framework import Framework
@@ -203,7 +204,7 @@ def use_listener(framework: Framework, entrance: Entrance, address: Address) -> 
             """Accept connections for ever; each has its own thread from the start."""
             while True:
                 sock, peer = accept(server)
-                if is_ended(sock):
+                if is_ended(sock.fd):
                     sock.close()
                 else:
                     entrance.accepted(sock, peer)
@@ -250,21 +251,6 @@ def shut_down(sock: Any, how: int = socket.SHUT_RDWR) -> None:
     """
     with suppress(OSError):
         _socket.socket.shutdown(getattr(sock, "fd", sock), how)
-
-
-def is_ended(sock: Any) -> bool:
-    """Whether the peer has ended or reset a connection before it was accepted.
-
-    A switch that reconnects waits in the backlog behind all of these.
-    """
-    if sock.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR):
-        return True
-    try:
-        return not sock.fd.recv(1, socket.MSG_PEEK | socket.MSG_DONTWAIT)
-    except BlockingIOError:
-        return False
-    except OSError:
-        return True
 
 
 def accept(server: Any) -> tuple[Any, Any]:
