@@ -249,7 +249,7 @@ def test_what_readers_get_is_made_in_slices(api, monkeypatch):
     monkeypatch.setattr(fabric_state, "SWITCHES_AT_ONCE", 3)
     breaths = []
     api.api.slices = lambda: breaths.append(len(breaths))
-    told = json.loads(api.api.changed_pages()["state"])
+    told = json.loads(api.api.all_pages()["state"])
     assert len(breaths) > len(told["switches"]) / 3
 
 
