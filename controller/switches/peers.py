@@ -136,39 +136,69 @@ class HalfOpen:
 
     Connections are named by their addresses: pairs of host and port. There is room for `most`,
     since each is an open file. When the table is full, the host that has most entries loses its
-    oldest one, so that neither many idle connections nor many from one host keep others out.
+    oldest one, so that neither many idle connections nor many from one host keep others out. Hosts
+    of the fabric's own switches lose none while another host has one.
     """
 
     def __init__(self, most: int, clock: Callable[[], float] = monotonic) -> None:
         self._most, self._clock = most, clock
-        self._opened: dict[Any, float] = {}
-        """When each connection was opened, by address, the oldest first."""
+        self._by_host: dict[str, dict[Any, float]] = {}
+        """When each connection was opened, by host and address, the oldest of a host first."""
+        self._own_hosts: set[str] = set()
+        """Those of the hosts that are of the fabric's own switches."""
+        self._entries = 0
+        """How many connections there are."""
 
-    def enter(self, address: Any) -> Any:
+    def enter(self, address: Any, *, of_own_host: bool = False) -> Any:
         """Add a connection.
+
+        Args:
+            address: its address.
+            of_own_host: whether it is from a host of the fabric's own switches.
 
         Returns:
             The address of the connection that was removed to make room, which the caller has to
             close; None if there was room.
         """
-        self._opened[address] = self._clock()
-        if len(self._opened) <= self._most:
+        host = address[0]
+        if of_own_host:
+            self._own_hosts.add(host)
+        connections = self._by_host.setdefault(host, {})
+        self._entries += address not in connections
+        connections[address] = self._clock()
+        if self._entries <= self._most:
             return None
-        ((busiest_host, _),) = Counter(host for host, *_ in self._opened).most_common(1)
-        oldest = next(address for address in self._opened if address[0] == busiest_host)
+        oldest = next(iter(self._by_host[max(self._by_host, key=self._readiness_to_lose)]))
         self.leave(oldest)
         return oldest
 
+    def _readiness_to_lose(self, host: str) -> tuple[bool, int]:
+        """The host for which this is highest loses a connection when the table is full."""
+        return host not in self._own_hosts, len(self._by_host[host])
+
     def leave(self, address: Any) -> None:
         """Remove a connection: it is not half-open any more, or has ended."""
-        self._opened.pop(address, None)
+        host = address[0]
+        connections = self._by_host.get(host, {})
+        if address in connections:
+            del connections[address]
+            self._entries -= 1
+            if not connections:
+                del self._by_host[host]
+                self._own_hosts.discard(host)
 
     def exempt(self, address: Any) -> None:
         """Exempt a connection from the time limit; it may still be removed to make room."""
-        if address in self._opened:
-            self._opened[address] = inf
+        connections = self._by_host.get(address[0], {})
+        if address in connections:
+            connections[address] = inf
 
     def late(self, patience: float) -> list[Any]:
         """The addresses that have been half-open for longer than `patience` seconds."""
         latest = self._clock() - patience
-        return [address for address, opened in self._opened.items() if opened < latest]
+        return [
+            address
+            for connections in self._by_host.values()
+            for address, opened in connections.items()
+            if opened < latest
+        ]

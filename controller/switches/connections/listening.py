@@ -2,7 +2,8 @@
 
 `controller.composition` has the framework listen here (`use_listener`). An `Entrance` keeps the
 accepted connections, makes their TLS handshakes, and ends those whose peers do not identify
-themselves in time or whose certificates are revoked.
+themselves in time or whose certificates are revoked. All that wait are accepted at once, and then
+served in turn (`controller.switches.connections.entry_queue`).
 """
 
 from __future__ import annotations
@@ -11,12 +12,15 @@ import _socket
 import errno
 import resource
 import socket
+import ssl
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from itertools import count
 from typing import Any
 
 from controller.settings import Address
 from controller.switches.connections.ended import is_ended
+from controller.switches.connections.entry_queue import EntryQueue
 from controller.switches.connections.tls_files import TlsFiles, handshake_fault
 from controller.switches.events import Kind, PeerMisnamed, PeerRejected, UnnamedPeer
 from controller.switches.framework import Framework
@@ -25,6 +29,8 @@ from inventory.problems import InputError
 
 BACKLOG = 4096
 """Connections that may wait to be accepted: all switches of a fabric connect at once."""
+ACCEPTED_AT_ONCE = 64
+"""Most connections that are accepted before other work goes on: some milliseconds."""
 HELLO_PATIENCE = 10.0
 """Most seconds of a TLS handshake; then a peer has as many seconds to identify itself. Without TLS
 there is no handshake."""
@@ -58,6 +64,9 @@ class Entrance:
         self.tls, self._rejected = tls, rejected
         self._half_open = HalfOpen(half_open_room, listening_clock)
         """The connections whose peers have not identified themselves."""
+        self._own, self._others = EntryQueue(), EntryQueue()
+        """The accepted connections that wait to be served: those from hosts of the fabric's own
+        switches, and all others. Neither queue waits for the other."""
         self._sockets: dict[Any, Any] = {}
         """The socket of each connection, by its address."""
         self._with_thread: set[Any] = set()
@@ -66,9 +75,11 @@ class Entrance:
         """The certificate of each peer, by its address."""
 
     def accepted(self, sock: Any, address: Any) -> None:
-        """Add a connection that was accepted; the oldest half-open one may be ended for it."""
+        """Add a connection that was accepted; a half-open one may be ended for it."""
         self._sockets[address] = sock
-        oldest = self._half_open.enter(address)
+        of_own_host = self._rejected.is_own(address[0])
+        (self._own if of_own_host else self._others).add(address)
+        oldest = self._half_open.enter(address, of_own_host=of_own_host)
         if oldest is not None:
             self._end(oldest, UnnamedPeer, "too many connections; the oldest gave way")
 
@@ -107,6 +118,8 @@ class Entrance:
     def _end(self, address: Any, kind: Kind, reason: str) -> None:
         """End a connection, and report why."""
         self._half_open.leave(address)
+        self._own.discard(address)
+        self._others.discard(address)
         self._rejected.add(kind, str(address[0]), reason)
         sock = self._sockets.pop(address, None)
         if address in self._with_thread:
@@ -114,18 +127,44 @@ class Entrance:
         elif sock is not None:
             sock.close()
 
-    def serve(self, sock: Any, address: Any, handle: Callable[[Any, Any], None]) -> None:
+    def _was_ended(self, sock: Any, address: Any) -> bool:
+        """Whether `_end` has ended this connection; another may have come from its address."""
+        return self._sockets.get(address) is not sock
+
+    def serve(self, handle: Callable[[Any, Any], None]) -> None:
+        """Serve the accepted connections in turn, for ever; returns at once.
+
+        Args:
+            handle: called with each connection, and its address, after its TLS handshake. Returns
+                when it has ended.
+        """
+        import eventlet
+
+        for queue in (self._own, self._others):
+            eventlet.spawn(self._serve_queue, queue, handle)
+
+    def _serve_queue(self, queue: EntryQueue, handle: Callable[[Any, Any], None]) -> None:
+        """Begin to serve the connections of a queue, each in a thread of its own."""
+        import eventlet
+
+        while True:
+            address = queue.take()
+            eventlet.spawn(self._serve_one, self._sockets[address], address, queue, handle)
+            with queue.step():
+                pass  # behind the handshakes that have begun
+
+    def _serve_one(
+        self, sock: Any, address: Any, queue: EntryQueue, handle: Callable[[Any, Any], None]
+    ) -> None:
         """Serve a connection until it ends, after its TLS handshake."""
         from eventlet.green.ssl import GreenSSLSocket
 
-        was_ended = self._sockets.get(address) is not sock
-        if was_ended:  # and another connection may have come from its address
+        if self._was_ended(sock, address):
             return
         self._with_thread.add(address)
         certificate: Mapping[str, Any] | None = None
         try:
             if self.tls is not None:
-                sock.settimeout(HELLO_PATIENCE)
                 sock = GreenSSLSocket(
                     sock,
                     server_side=True,
@@ -134,12 +173,12 @@ class Entrance:
                 )
                 self._sockets[address] = sock
                 # Not in the constructor: a handshake that fails would leave the socket open.
-                sock.do_handshake()
+                self._make_handshake(sock, address, queue)
                 certificate = self._certificates[address] = sock.getpeercert()
                 self.tls.add_connection(certificate or {})
         except OSError as error:  # ssl.SSLError, timeouts and resets are
             reason = handshake_fault(error)
-            if self._sockets.get(address) is sock:  # else `_end` has ended it, and reported why
+            if not self._was_ended(sock, address):  # else that was reported
                 self._rejected.add(PeerRejected, str(address[0]), reason)
         else:
             handle(sock, address)
@@ -152,6 +191,27 @@ class Entrance:
                 self._with_thread.discard(address)
                 self._sockets.pop(address, None)
                 self._certificates.pop(address, None)
+
+    def _make_handshake(self, sock: Any, address: Any, queue: EntryQueue) -> None:
+        """Make the TLS handshake of a connection, one step in each turn of its queue.
+
+        Raises:
+            OSError: it failed, or the connection was ended.
+        """
+        from eventlet.hubs import trampoline
+
+        sock.setblocking(False)
+        is_complete = False
+        while not is_complete:
+            late = TimeoutError("timed out")
+            trampoline(sock, read=True, timeout=HELLO_PATIENCE, timeout_exc=late)
+            with queue.step():
+                if self._was_ended(sock, address):
+                    raise ConnectionAbortedError(errno.ECONNABORTED, "it gave way meanwhile")
+                with suppress(ssl.SSLWantReadError):
+                    sock.do_handshake()
+                    is_complete = True
+        sock.setblocking(True)
 
 
 def half_open_room(switches: int) -> int:
@@ -201,16 +261,17 @@ def use_listener(framework: Framework, entrance: Entrance, address: Address) -> 
             self.handle = handle
 
         def serve_forever(self) -> None:
-            """Accept connections for ever; each has its own thread from the start."""
-            while True:
+            """Accept connections for ever."""
+            entrance.serve(self.handle)
+            for number in count(1):
                 sock, peer = accept(server)
                 if is_ended(sock.fd):
                     sock.close()
                 else:
                     entrance.accepted(sock, peer)
-                    eventlet.spawn(entrance.serve, sock, peer, self.handle)
                 # While others wait in the backlog, accept returns at once: nothing else would run.
-                eventlet.sleep(0)
+                if number % ACCEPTED_AT_ONCE == 0:
+                    eventlet.sleep(0)
 
     framework.controller.StreamServer = Listener  # type: ignore[attr-defined]
 

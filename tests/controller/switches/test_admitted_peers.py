@@ -2,9 +2,11 @@
 
 import gc
 import resource
+import select
 import socket
 import ssl
 import struct
+from contextlib import suppress
 from pathlib import Path
 from time import monotonic
 from types import SimpleNamespace
@@ -14,6 +16,7 @@ import trustme
 
 from controller.app import MOST_CONNECTION_BYTES, MOST_WAITING_BYTES, Inbox
 from controller.switches.connections import listening
+from controller.switches.connections.entry_queue import EntryQueue
 from controller.switches.connections.listening import Entrance
 from controller.switches.events import EVENTS_KEPT, PeerRejected, TokenRefused
 from controller.switches.listening_clock import ListeningClock
@@ -190,60 +193,171 @@ def test_a_connection_that_gives_way_before_its_thread_has_begun_is_closed(rejec
     ends = [socket.socketpair() for _ in range(6)]
     for number, (here, _) in enumerate(ends):
         entrance.accepted(here, ("192.0.2.1", number))
-        eventlet.spawn(entrance.serve, here, ("192.0.2.1", number), wait)
+    entrance.serve(wait)
     assert [here.fileno() == -1 for here, _ in ends] == [True] * 4 + [False] * 2
     over.send()
-    eventlet.sleep(0)
-    eventlet.sleep(0)
+    for _ in range(6):
+        eventlet.sleep(0)
     assert [here.fileno() for here, _ in ends] == [-1] * 6
     for _, there in ends:
         there.close()
 
 
-def test_a_flood_of_connections_keeps_no_repair_waiting():
+@pytest.fixture
+def listener():
+    """A function that listens for an entrance; returns the listener and its socket."""
+    eventlet, opened = pytest.importorskip("eventlet"), []
+
+    def listen(entrance):
+        framework = SimpleNamespace(controller=SimpleNamespace())
+        server = eventlet.listen(("127.0.0.1", 0))
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(listening, "listen_at", lambda *_: server)
+            listening.use_listener(framework, entrance, None)
+        serving = eventlet.spawn(framework.controller.StreamServer(None, None).serve_forever)
+        opened.append((serving, server))
+        return server.getsockname()
+
+    yield listen
+    for serving, server in opened:
+        serving.kill()
+        server.close()
+
+
+def test_a_flood_of_connections_keeps_no_repair_waiting(listener, monkeypatch):
     """A thousand connections a second kept the backlog filled: for 147 s nothing else ran."""
     eventlet = pytest.importorskip("eventlet")
-    order, framework = [], SimpleNamespace(controller=SimpleNamespace())
-    entrance = SimpleNamespace(accepted=lambda *_: order.append("accepted"), serve=lambda *_: None)
-    server = eventlet.listen(("127.0.0.1", 0))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(listening, "listen_at", lambda *_: server)
-        listening.use_listener(framework, entrance, None)
-    clients = [socket.create_connection(server.getsockname()) for _ in range(20)]
-    serving = eventlet.spawn(framework.controller.StreamServer(None, None).serve_forever)
+    monkeypatch.setattr(listening, "ACCEPTED_AT_ONCE", 5)
+    order = []
+    address = listener(
+        SimpleNamespace(accepted=lambda *_: order.append("accepted"), serve=lambda _: None)
+    )
+    clients = [socket.create_connection(address) for _ in range(20)]
     while order.count("accepted") < len(clients):
         order.append("tick")
         eventlet.sleep(0)
-    serving.kill()
-    assert order.count("tick") >= len(clients) / 2
-    for sock in (*clients, server):
+    assert "".join(word[0] for word in order) == "t" + "aaaaat" * 3 + "aaaaa"
+    for sock in clients:
         sock.close()
 
 
-def test_connections_that_are_gone_are_not_served():
+def entrance_of(rejected, own="192.0.2.1", tls=None, room=1000):
+    rejected.is_own = {own}.__contains__
+    return Entrance(room, tls, rejected, rejected.clock)
+
+
+def test_a_switch_that_reconnects_waits_for_no_stranger(rejected):
+    """With 95 handshakes of strangers a second it was not back in 40 s."""
+    eventlet = pytest.importorskip("eventlet")
+    entrance, served = entrance_of(rejected), []
+    strangers = [(f"198.51.100.{number}", 7) for number in range(50)]
+    for address in (*strangers, ("192.0.2.1", 7)):
+        entrance.accepted(SimpleNamespace(close=lambda: None), address)
+    entrance.serve(lambda _, address: served.append(address))
+    turns = 0
+    while len(served) < 51:
+        turns += 1
+        eventlet.sleep(0)
+    assert ("192.0.2.1", 7) in served[:2]
+    assert turns >= len(strangers)  # so that repairs go on between two
+
+
+def test_hosts_take_turns_to_be_served():
+    """A switch whose host is not known yet waits for one connection of each other host."""
+    pytest.importorskip("eventlet")
+    queue = EntryQueue()
+    for port in range(4):
+        queue.add(("flood", port))
+    queue.add(("switch", 1))
+    queue.discard(("flood", 1))
+    queue.discard(("flood", 9))
+    order = [queue.take() for _ in range(4)]
+    assert order == [("flood", 0), ("switch", 1), ("flood", 2), ("flood", 3)]
+    queue.add(("flood", 5))
+    queue.discard(("flood", 5))
+    queue.add(("switch", 2))
+    assert queue.take() == ("switch", 2)
+
+
+def test_hosts_of_the_fabric_keep_their_half_open_connections(now):
+    """Strangers from more addresses than there is room for ended those of switches."""
+    room = HalfOpen(4, lambda: now[0])
+    for port in (1, 2):
+        room.enter(("switch", port), of_own_host=True)
+    ended = [room.enter((f"stranger {number}", 1)) for number in range(5)]
+    assert ended == [None, None, *((f"stranger {number}", 1) for number in range(3))]
+    room.leave(("switch", 1))
+    room.leave(("switch", 2))
+    assert [room.enter(("switch", port), of_own_host=True) for port in (3, 4)] == [None, None]
+    assert room.enter(("stranger 9", 1)) == ("stranger 3", 1)
+
+
+def handshakes(authority, entrance, clients):
+    """Have an entrance serve clients whose first message of TLS has arrived.
+
+    Returns:
+        How many turns of the loop each client's answer took.
+    """
+    eventlet = pytest.importorskip("eventlet")
+    server = eventlet.listen(("127.0.0.1", 0))
+    theirs = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    authority.configure_trust(theirs)
+    opened = []
+    for host in clients:
+        there = socket.create_connection(server.getsockname())
+        here, (_, port) = server.accept()
+        there.setblocking(False)
+        sock = theirs.wrap_socket(
+            there, server_hostname="ours.example", do_handshake_on_connect=False
+        )
+        with suppress(ssl.SSLWantReadError):
+            sock.do_handshake()
+        opened.append(sock)
+        entrance.accepted(here, (host, port))
+    entrance.serve(lambda *_: None)
+    turns, answered = 0, {}
+    while len(answered) < len(opened):
+        eventlet.sleep(0)
+        turns += 1
+        for number, sock in enumerate(opened):
+            if number not in answered and select.select([sock], [], [], 0)[0]:
+                answered[number] = turns
+    for sock in (*opened, server):
+        sock.close()
+    return [answered[number] for number in range(len(opened))]
+
+
+def test_one_step_of_a_handshake_in_each_turn_of_the_loop(rejected):
+    """A thousand strangers who send their first message at once held the loop for seconds."""
+    authority = trustme.CA()
+    ours = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    authority.issue_cert("ours.example").configure_cert(ours)
+    entrance = entrance_of(rejected, tls=SimpleNamespace(switches=ours))
+    *strangers, switch = handshakes(
+        authority, entrance, [*(f"198.51.100.{number}" for number in range(20)), "192.0.2.1"]
+    )
+    assert len(set(strangers)) == len(strangers)
+    assert switch <= sorted(strangers)[1]
+
+
+def test_connections_that_are_gone_are_not_served(listener):
     """A switch that reconnected waited 6.6 s behind those of a stranger who resets them."""
     eventlet = pytest.importorskip("eventlet")
-    accepted, framework = [], SimpleNamespace(controller=SimpleNamespace())
-    entrance = SimpleNamespace(accepted=lambda _, peer: accepted.append(peer), serve=lambda *_: 0)
-    server = eventlet.listen(("127.0.0.1", 0))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(listening, "listen_at", lambda *_: server)
-        listening.use_listener(framework, entrance, None)
-    gone, reset, hello, switch, sender = (
-        socket.create_connection(server.getsockname()) for _ in range(5)
+    accepted = []
+    address = listener(
+        SimpleNamespace(accepted=lambda _, peer: accepted.append(peer), serve=lambda _: None)
     )
+    gone, reset, hello, switch, sender = (socket.create_connection(address) for _ in range(5))
     gone.close()
     hello.sendall(b"hello")
     for sock in (reset, hello):
         sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         sock.close()
     sender.sendall(b"hello")
-    serving = eventlet.spawn(framework.controller.StreamServer(None, None).serve_forever)
     for _ in range(20):
         eventlet.sleep(0)
-    serving.kill()
     assert accepted == [switch.getsockname(), sender.getsockname()]
-    for sock in (switch, sender, server):
+    for sock in (switch, sender):
         sock.close()
 
 
@@ -258,10 +372,10 @@ def test_a_connection_from_the_address_of_one_that_was_ended_is_another(rejected
         entrance.accepted(other, ("192.0.2.1", 2 + number))  # the first gives way
     assert first.fileno() == -1
     entrance.accepted(second, address)
-    for sock in (first, second):
-        eventlet.spawn(entrance.serve, sock, address, lambda sock, _: served.append(sock))
-    eventlet.sleep(0)
-    assert served == [second]
+    entrance.serve(lambda sock, _: served.append(sock))
+    for _ in range(6):
+        eventlet.sleep(0)
+    assert served == [others[1], second]
 
 
 def test_nobody_is_silent_while_we_do_not_listen(now):
@@ -302,13 +416,13 @@ def test_a_handshake_that_is_broken_off_leaves_no_open_file(rejected, now):
     gc.disable()
     try:
         before = open_files()
+        entrance.serve(None)
         for _ in clients:
             here, address = server.accept()
             entrance.accepted(here, address)
-            eventlet.spawn(entrance.serve, here, address, None)
             del here
-            eventlet.sleep(0)
-            eventlet.sleep(0)
+            for _ in range(6):
+                eventlet.sleep(0)
         assert open_files() <= before + 2
     finally:
         gc.enable()
