@@ -40,6 +40,7 @@ from compilers.forwarding.walks import (
 )
 from compilers.proof.failures.cut_off import count_cut_off
 from compilers.proof.failures.failure_cases import FailureCases
+from compilers.spec.policy import PROTECTED_FAILURES
 from compilers.tables.build import Build
 from compilers.workers.shards import THIS_PROCESS, Workers
 from inventory.problems import InputError
@@ -133,8 +134,8 @@ def walk(
     """
     walks = walks or Walks.of(build, None if destinations is None else len(destinations))
     cases_of_kind = {kind: FailureCases.of_elements(walks, kind, 0) for kind in kinds}
-    for cases in cases_of_kind.values():
-        _require_paths(walks, cases)
+    for kind, cases in cases_of_kind.items():
+        _require_paths(build, walks, kind, cases)
     block_walk = BlockWalk(
         partial(_single_failures, cases_of_kind), None if workers.remote else walks
     )
@@ -190,14 +191,14 @@ def walk_failures(
         cases = FailureCases.of_elements(walks, kind, sample, seed)
     else:
         cases = FailureCases.of_groups(walks, kind, sample, seed)
-    _require_paths(walks, cases)
+    _require_paths(build, walks, kind, cases)
     block_walk = BlockWalk(partial(_by_rule, kind, cases), None if workers.remote else walks)
     reports = block_walk.over(build, workers, progress, destinations)
     no_packets = _report(walks, kind, cases)
     return reduce(_merge_reports, reports, no_packets)
 
 
-def _require_paths(walks: Walks, cases: FailureCases) -> None:
+def _require_paths(build: Build, walks: Walks, kind: str, cases: FailureCases) -> None:
     """Pass if every switch spreads marked packets over more links than can be down there.
 
     A *mark* in a packet tells the next switch to spread it: to send it over a random link out of
@@ -220,7 +221,9 @@ def _require_paths(walks: Walks, cases: FailureCases) -> None:
         required = (
             f"fewer than {fewest_links} failures at once where packets are marked, a larger q, "
         )
-        raise InputError.of(required + "or another balance", f"{most_down}", key="failures")
+        is_promised = kind in PROTECTED_FAILURES.get(build.forwarding.protect, ())
+        key = "routing.protect" if is_promised else "failures"
+        raise InputError.of(required + "or another balance", f"{most_down}", key=key)
 
 
 def _most_links_down(walks: Walks, failed: list[int]) -> int:

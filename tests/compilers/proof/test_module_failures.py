@@ -94,6 +94,13 @@ def by_turn(build):
     return with_plane_repairs(build.tables, build.wiring)
 
 
+def test_too_few_links_to_spread_beside_a_dead_module_are_refused_at_protect():
+    """`compile` named an option of `verify`, which its user had not given."""
+    build = on_modules({"family": "polarfly", "q": 3}, 3, 2, balance="spread", protect="module")
+    with pytest.raises(InputError, match=r"routing\.protect: required fewer than 2 failures"):
+        walk_failures(build, "module")
+
+
 def test_protection_against_modules_needs_some():
     with pytest.raises(InputError, match="several modules"):
         on_modules({"family": "polarfly", "q": 5}, 1, 8, protect="module")
