@@ -364,6 +364,16 @@ class LiveFabric:
                 return
             self.tell(events.UnknownDatapath(f"{datapath_id:016x}", peer))
 
+    def note_host(self, datapath_id: int, address: str) -> None:
+        """Note from where a switch is connected while another controller leads.
+
+        Args:
+            datapath_id: the switch's OpenFlow datapath id.
+            address: the address that the switch connects from, with the port.
+        """
+        if datapath_id in self.current.programs.by_datapath_id:
+            self._hosts.setdefault(datapath_id, address.rpartition(":")[0])
+
     def _is_own_host(self, host: str) -> bool:
         """Whether a switch of the build was connected from a host, or is managed there."""
         build = self.current.build

@@ -14,10 +14,14 @@ from controller.openflow.messages import SessionXid
 class Fabric:
     def __init__(self):
         self.seen = []
+        self.hosts = {}
         self.current = SimpleNamespace(programs=SimpleNamespace(by_datapath_id={1: 0, 2: 1, 3: 2}))
 
     def report_unknown(self, datapath_id, peer):
         self.seen.append(("unknown", datapath_id, peer))
+
+    def note_host(self, datapath_id, address):
+        self.hosts[datapath_id] = address
 
     def connected(self, key, datapath_id, peer="", _=None):
         self.seen.append(("connected", key, datapath_id, peer))
@@ -72,6 +76,7 @@ def test_a_follower_is_a_slave_and_its_fabric_hears_nothing(world):
     world.roles.received("a", protocol.message(MessageType.PORT_STATUS, 0))
     world.roles.connected("b", 2)
     assert world.take() == [("b", role_request(ControllerRole.SLAVE, 7))]
+    assert world.fabric.hosts[1] == "1.2.3.4:5", "so that it need not wait among strangers"
     world.roles.closed("a")
     assert world.fabric.seen == []
     assert len(world.roles) == 1

@@ -383,6 +383,16 @@ def test_a_switch_that_returns_goes_before_a_claim_from_elsewhere(fabric, now):
     assert "readdressed" not in [kind for kind, _ in kinds(fabric)]
 
 
+def test_hosts_of_switches_are_known_while_another_controller_leads(fabric):
+    """A switch that reconnected to a follower would wait among strangers."""
+    is_own = fabric.rejected.is_own
+    fabric.note_host(11, HERE)
+    fabric.note_host(11, THERE)
+    fabric.note_host(99, THERE)  # of no switch of the build
+    assert is_own(HERE.rpartition(":")[0])
+    assert not is_own(THERE.rpartition(":")[0])
+
+
 @pytest.mark.parametrize("certificate", [None, frozenset({"a"})])
 def test_a_switch_that_connects_from_elsewhere_is_told(fabric, now, certificate):
     """Nothing said that it may be another machine, which then kept the switch away."""
