@@ -29,15 +29,16 @@ class EntryQueue:
         self._by_host: dict[str, dict[Address, None]] = {}
         """The connections that wait, by host, the oldest first. The host whose turn it is comes
         first."""
-        self._arrivals = Semaphore(0)
-        """At least as many as there are connections."""
+        self._arrived = Semaphore(0)
+        """Released once a connection waits."""
         self._step = Semaphore(1)
         """Held during a step, and for the rest of that turn of the loop."""
 
     def add(self, address: Address) -> None:
         """Have a connection wait."""
         self._by_host.setdefault(address[0], {})[address] = None
-        self._arrivals.release()
+        if self._arrived.locked():
+            self._arrived.release()
 
     def discard(self, address: Address) -> None:
         """Remove a connection that has ended, if it waits."""
@@ -48,16 +49,15 @@ class EntryQueue:
 
     def take(self) -> Address:
         """Remove the connection whose turn it is, however long it takes until there is one."""
-        while True:
-            self._arrivals.acquire()
-            if self._by_host:  # not so for a connection that has been discarded
-                host = next(iter(self._by_host))
-                waiting = self._by_host.pop(host)
-                address = next(iter(waiting))
-                del waiting[address]
-                if waiting:
-                    self._by_host[host] = waiting
-                return address
+        while not self._by_host:
+            self._arrived.acquire()
+        host = next(iter(self._by_host))
+        waiting = self._by_host.pop(host)
+        address = next(iter(waiting))
+        del waiting[address]
+        if waiting:
+            self._by_host[host] = waiting
+        return address
 
     @contextmanager
     def step(self) -> Iterator[None]:

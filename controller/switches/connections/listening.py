@@ -76,6 +76,7 @@ class Entrance:
 
     def accepted(self, sock: Any, address: Any) -> None:
         """Add a connection that was accepted; a half-open one may be ended for it."""
+        self._leave_queues(address)  # one from the same address, which is gone, may wait
         self._sockets[address] = sock
         of_own_host = self._rejected.is_own(address[0])
         (self._own if of_own_host else self._others).add(address)
@@ -118,14 +119,18 @@ class Entrance:
     def _end(self, address: Any, kind: Kind, reason: str) -> None:
         """End a connection, and report why."""
         self._half_open.leave(address)
-        self._own.discard(address)
-        self._others.discard(address)
+        self._leave_queues(address)
         self._rejected.add(kind, str(address[0]), reason)
         sock = self._sockets.pop(address, None)
         if address in self._with_thread:
             shut_down(sock)  # its thread wakes and ends; killing it would let all others run first
         elif sock is not None:
             sock.close()
+
+    def _leave_queues(self, address: Any) -> None:
+        """Remove a connection from the queue in which it waits, if it does."""
+        self._own.discard(address)
+        self._others.discard(address)
 
     def _was_ended(self, sock: Any, address: Any) -> bool:
         """Whether `_end` has ended this connection; another may have come from its address."""
