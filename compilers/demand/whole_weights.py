@@ -102,7 +102,10 @@ def _round_and_move(paths: FlowPaths, fit: ShareFit, largest: float, total: int)
         room = np.broadcast_to(largest_weight - weights, weights.shape)
         weight_of_next_hop = weights[paths.has_next_hop]
         crossings.move_units(
-            weight_of_next_hop, room[paths.has_next_hop], np.append(loads, 0.0), 1 / total
+            weight_of_next_hop,
+            room=room[paths.has_next_hop],
+            loads=np.append(loads, 0.0),
+            unit=1 / total,
         )
         weights[paths.has_next_hop] = weight_of_next_hop
         loads = paths.loads(weights / total)
@@ -121,6 +124,15 @@ def _largest_remainders(shares: Reals, total: int) -> NDArray[np.int64]:
     # By next hop of a group: how many next hops have larger remainders.
     rank = np.argsort(np.argsort(weights - exact, axis=1, kind="stable"), axis=1)
     return np.asarray(weights + (rank < left_over[:, None]), np.int64)
+
+
+class _Move(NamedTuple):
+    """The move of a unit of weight from one next hop of a group to another."""
+
+    source: int
+    """The next hop that loses the unit."""
+    target: int
+    """The next hop that gets it."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -149,11 +161,11 @@ class _NextHopCrossings:
             paths: an entry is a flow that crosses an arc by a next hop. Several flows of a group
                 may cross an arc by the same next hop; they are added up.
         """
-        # The distinct pairs of a next hop and an arc, by next hop, and the pair of each entry.
-        key, pair_of_entry = np.unique(
-            paths.next_hop.astype(np.int64) * paths.arc_count + paths.arc, return_inverse=True
-        )
-        next_hop, arc = np.divmod(key, paths.arc_count)
+        # Pairs of a next hop and an arc as numbers: each pair once, sorted by next hop, and the
+        # index of the pair of each entry.
+        pair_number = paths.next_hop.astype(np.int64) * paths.arc_count + paths.arc
+        pairs, pair_of_entry = np.unique(pair_number, return_inverse=True)
+        next_hop, arc = np.divmod(pairs, paths.arc_count)
         # The index of each pair among those of its next hop.
         nth_arc = np.arange(len(next_hop)) - np.searchsorted(next_hop, next_hop)
         if nth_arc.max(initial=0) >= MOST_ARCS:
@@ -189,26 +201,35 @@ class _NextHopCrossings:
             unit: one unit as a share of its group's traffic.
         """
         for _ in range(MOST_MOVES):
-            hottest = int(loads.argmax())
-            sources = self.next_hops_by_arc[
-                self.first_of_arc[hottest] : self.first_of_arc[hottest + 1]
-            ]
-            sources = sources[weight[sources] > 0]
-            # All moves from a source to a next hop of its group.
-            targets = [np.arange(low, high) for low, high in self.group_range[sources].tolist()]
-            if not targets:
+            move = self._best_move(weight, room, loads, unit)
+            if move is None:
                 return
-            source, target = np.repeat(sources, list(map(len, targets))), np.concatenate(targets)
-            is_allowed = (room[target] > 0) & ~(self.arcs[target] == hottest).any(axis=1)
-            source, target = source[is_allowed], target[is_allowed]
-            load_after = (loads[self.arcs[target]] + self.amount[target] * unit).max(axis=1)
-            if load_after.min(initial=np.inf) >= loads[hottest] - LEAST_GAIN:
-                return
-            best = int(load_after.argmin())
-            loses, gets = source[best], target[best]
-            loads[self.arcs[loses]] -= self.amount[loses] * unit
-            loads[self.arcs[gets]] += self.amount[gets] * unit
-            weight[loses] -= 1
-            weight[gets] += 1
-            room[loses] += 1
-            room[gets] -= 1
+            loads[self.arcs[move.source]] -= self.amount[move.source] * unit
+            loads[self.arcs[move.target]] += self.amount[move.target] * unit
+            weight[move.source] -= 1
+            weight[move.target] += 1
+            room[move.source] += 1
+            room[move.target] -= 1
+
+    def _best_move(
+        self, weight: NDArray[np.int64], room: Reals, loads: Reals, unit: float
+    ) -> _Move | None:
+        """Return the best move of a unit off the hottest arc; None if none makes it cooler.
+
+        The arguments are those of `move_units`.
+        """
+        hottest = int(loads.argmax())
+        sources = self.next_hops_by_arc[self.first_of_arc[hottest] : self.first_of_arc[hottest + 1]]
+        sources = sources[weight[sources] > 0]
+        # All moves from a source to a next hop of its group.
+        targets = [np.arange(low, high) for low, high in self.group_range[sources].tolist()]
+        if not targets:
+            return None
+        source, target = np.repeat(sources, list(map(len, targets))), np.concatenate(targets)
+        is_allowed = (room[target] > 0) & ~(self.arcs[target] == hottest).any(axis=1)
+        source, target = source[is_allowed], target[is_allowed]
+        load_after = (loads[self.arcs[target]] + self.amount[target] * unit).max(axis=1)
+        if load_after.min(initial=np.inf) >= loads[hottest] - LEAST_GAIN:
+            return None
+        best = int(load_after.argmin())
+        return _Move(int(source[best]), int(target[best]))

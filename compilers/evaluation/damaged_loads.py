@@ -74,15 +74,21 @@ class ChangedCrossings(TableCrossings):
 
         Args:
             intact: the program and links of the intact fabric.
-            arc_index: as `ChangedCrossings.arc_index`.
-            intact_shares: as `ChangedCrossings.intact_shares`.
+            arc_index: as the field.
+            intact_shares: as the field.
             shares: the pairs and links whose shares have changed.
         """
-        arc = arc_index.ravel()[shares.arc].astype(np.min_scalar_type(len(intact.arcs)))
-        order = np.argsort(arc, kind="stable")
-        first = np.zeros(len(intact.arcs) + 1, np.int64)
-        np.cumsum(np.bincount(arc, minlength=len(intact.arcs)), out=first[1:])
-        growth = PairsByLink(first, *(column[order] for column in shares[1:]))
+        arc_count = len(intact.arcs)
+        arc = arc_index.ravel()[shares.arc].astype(np.min_scalar_type(arc_count))
+        by_arc = np.argsort(arc, kind="stable")
+        first_of_arc = np.zeros(arc_count + 1, np.int64)
+        np.cumsum(np.bincount(arc, minlength=arc_count), out=first_of_arc[1:])
+        growth = PairsByLink(
+            first_of_link=first_of_arc,
+            source=shares.source[by_arc],
+            destination=shares.destination[by_arc],
+            share=shares.growth[by_arc],
+        )
         return cls(intact.link_crossings, arc_index, intact_shares, growth)
 
     @property
@@ -150,11 +156,14 @@ class DamagedLoads:
 
     def _compute_each_link(self) -> None:
         """Find the worst traffic and prices of each link."""
-        rates, pair_count = self.rates, int(np.prod(self.crossings.size))
-        step = max(1, SHARES_AT_ONCE // pair_count)
+        rates, arc_count = self.rates, len(self.arcs)
+        switches, destinations = self.crossings.size
+        step = max(1, SHARES_AT_ONCE // (switches * destinations))
         self.pair_shares = self.crossings.link_crossings.pairs_by_link()
-        self.pair_prices = PairPrices(*(np.zeros((len(self.arcs), n)) for n in self.crossings.size))
-        for begin in range(0, len(self.arcs), step):
+        self.pair_prices = PairPrices(
+            source=np.zeros((arc_count, switches)), destination=np.zeros((arc_count, destinations))
+        )
+        for begin in range(0, arc_count, step):
             shares = self.crossings.shares(self.arcs[begin : begin + step])
             for index, share in enumerate(map(rates.between_hosts, shares), begin):
                 worst_traffic_of_link = worst_traffic(share, rates)
@@ -295,9 +304,9 @@ class DamagedLoads:
         for index, load in search.loads.items():
             if unchanged[index]:
                 self.load_bounds[index], self.is_exact[index] = load, True
-        # The part of the rate that all hosts can send, no share of a pair.
-        guarantee: float = search.share
-        return guarantee
+        return (
+            search.share
+        )  # here the part of its rate that each host can send, and no pair's share
 
     def _utilisation_bounds(self, crossings: ChangedCrossings, living: HostRates) -> Reals:
         """Upper bounds of the links' utilisation by any traffic, float64[arcs].
@@ -306,11 +315,14 @@ class DamagedLoads:
             crossings: the shares of pairs on links while elements are down.
             living: the hosts that are left.
         """
-        sends, takes = living.by_switch(*crossings.size)
+        switches, destinations = crossings.size
+        sends, takes = living.by_switch(switches, destinations)
         if self.pair_prices is None or self.pair_shares is None:
             # Without stored prices, each bound grows by what the growth of shares can carry.
             intact_shares, load_bounds = crossings.growth.without_pairs(), self.load_bounds
-            pair_prices = PairPrices(*(np.zeros((1, n)) for n in crossings.size))
+            pair_prices = PairPrices(
+                source=np.zeros((1, switches)), destination=np.zeros((1, destinations))
+            )
         else:
             intact_shares, pair_prices = self.pair_shares, self.pair_prices
             load_bounds = pair_prices.source @ sends + pair_prices.destination @ takes

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,8 +51,15 @@ MOST_NODE_SHARES = 1 << 31
 """The most shares if switches go down, which changes the loads of all links: PolarFly q = 19."""
 MOST_LEG_SHARES = 1 << 27
 """The most shares if packets go over intermediates: their legs take a gigabyte then."""
-Case = tuple[str, Elements]
-"""The name of what is down, and its elements."""
+
+
+class FailureCase(NamedTuple):
+    """A failure that is computed."""
+
+    name: str
+    """The name of what is down."""
+    elements: Elements
+    """The elements that are down together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +111,16 @@ def failure_guarantees(
         loads = DamagedLoads(build, rates, len(cases))
     intact, guarantees = IntactBuild.of(build), []
     for number, (name, elements) in enumerate(cases, 1):
-        down, new_tables = (
-            np.array(elements, np.int64),
-            repair_tables(intact, _dead(build, elements)),
+        down = np.array(elements, np.int64)
+        new_tables = repair_tables(intact, _dead(build, elements))
+        guarantees.append(
+            FailureGuarantee(
+                kind=kind,
+                element=name,
+                share=loads.guarantee(down),
+                repaired=loads.guarantee(down, new_tables),
+            )
         )
-        with_alternates, with_new_tables = loads.guarantee(down), loads.guarantee(down, new_tables)
-        guarantees.append(FailureGuarantee(kind, name, with_alternates, with_new_tables))
         if progress:
             progress(number, len(cases))
     return tuple(sorted(guarantees, key=lambda failure: (failure.share, failure.repaired)))
@@ -153,7 +165,7 @@ def _share_count(build: Build) -> int:
     return int(np.count_nonzero(build.wiring.far >= 0)) * build.tables.switches**2
 
 
-def _sampled_cases(build: Build, kind: str, sample: int, seed: int) -> list[Case]:
+def _sampled_cases(build: Build, kind: str, sample: int, seed: int) -> list[FailureCase]:
     """The cases to compute, in their order: all, or a random sample."""
     cases = _cases(build, kind)
     if kind == "link" and not build.forwarding.intermediates:
@@ -165,19 +177,21 @@ def _sampled_cases(build: Build, kind: str, sample: int, seed: int) -> list[Case
     return [cases[number] for number in np.sort(drawn).tolist()]
 
 
-def _cases(build: Build, kind: str) -> list[Case]:
-    """The name and the elements of each failure of a kind.
+def _cases(build: Build, kind: str) -> list[FailureCase]:
+    """Each failure of a kind.
 
     Names need not differ: a link from a to b-c and a link from a-b to c are both named a-b-c.
     """
     names, link_ends = build.wiring.names, build.wiring.link_ends()
     if kind == "link":
-        cables = enumerate(link_ends.tolist())
-        return [(f"{names[u]}-{names[v]}", (cable,)) for cable, (u, v) in cables]
+        return [
+            FailureCase(f"{names[u]}-{names[v]}", (cable,))
+            for cable, (u, v) in enumerate(link_ends.tolist())
+        ]
     if kind == "node":
         cabled = np.flatnonzero((build.wiring.far >= 0).any(axis=1)).tolist()
-        return [(names[switch], (len(link_ends) + switch,)) for switch in cabled]
-    return [*named_elements(build, kind).items()]
+        return [FailureCase(names[switch], (len(link_ends) + switch,)) for switch in cabled]
+    return [FailureCase(name, elements) for name, elements in named_elements(build, kind).items()]
 
 
 def _dead(build: Build, elements: Elements) -> NDArray[np.bool_]:

@@ -42,11 +42,9 @@ GROUP = re.compile(r"group ([0-9]+,[1-9][0-9]{0,9}/)*[0-9]+,[1-9][0-9]{0,9} prot
 """What follows the id of an object that shares packets: `group ID,WEIGHT/ID,WEIGHT protocol 80`."""
 PROTOCOL = ["protocol", "80"]
 """The last words of each line: the routing protocol number of polarfab's routes."""
-DECAPSULATION = [
-    *("encap", "seg6local", "action", "End.DT6", "table", "local"),
-    *("dev", "lo", "table", "main"),
-    *PROTOCOL,
-]
+DECAPSULATION = exact_words(
+    "encap seg6local action End.DT6 table local dev lo table main protocol 80"
+)
 """The words that follow the prefix at which the host takes the outer header off."""
 
 

@@ -102,7 +102,7 @@ def _print_probing(probing: Probing, form: str) -> None:
     switches = sum(int(build.topology.present.sum()) for build in probing.builds)
     if form == "csv":
         # A cell has a text: the names of all switches, and the only carrier.
-        print_csv([row | {"nodes": " ".join(row["nodes"]), "sids": row["sids"][0]} for row in rows])
+        print_csv([row | {"nodes": _node_names(row), "sids": row["sids"][0]} for row in rows])
         return
     if form == "json":
         counts = {"links": links, "switches": switches, "fewest": probing.fewest}
@@ -113,8 +113,12 @@ def _print_probing(probing: Probing, form: str) -> None:
         ["probe", "plane", "path", "from", "to", "carrier"],
         [
             [
-                *(row["probe"], row["plane"], " ".join(row["nodes"])),
-                *(row["source"], row["destination"], row["sids"][0]),
+                row["probe"],
+                row["plane"],
+                _node_names(row),
+                row["source"],
+                row["destination"],
+                row["sids"][0],
             ]
             for row in rows
         ],

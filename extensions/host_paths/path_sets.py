@@ -10,7 +10,7 @@ equally often. A pair of switches always gets the same set. Pairs begin at diffe
 short sets load all of them.
 
 Switches are numbered as `polarfab export` numbers them, from 0, for every prime power q up to
-1,024; carriers reach to q = 191. `polarfab hosts paths --format library` writes it as one
+1,024; carriers reach to q = 191. `polarfab hosts paths --format library` writes this module as one
 file, which needs Python 3.10 and imports nothing of polarfab.
 """
 
@@ -23,13 +23,17 @@ from typing import NamedTuple, Protocol
 from compilers.topology.conway import CONWAY
 
 SWITCH, HOST, DECAPSULATE, ADJACENCY = 0x1000, 0xA000, 0xE000, 0xF000
-"""uSIDs (RFC 9800, F3216): of switch v SWITCH + v + 1, of host h of any switch HOST + h, of link k
-of
-any switch ADJACENCY + k. DECAPSULATE takes the outer header off."""
+"""The numbers of uSIDs (RFC 9800, F3216).
+
+- SWITCH + v + 1: switch v.
+- HOST + h: host h of any switch.
+- ADJACENCY + k: link k of any switch.
+- DECAPSULATE: takes the outer header off.
+"""
 BLOCK = 0xFC000000
 """The first 32 bits of carriers of the first plane, fc00::/32; each other plane has the next."""
 CARRIER = 6
-"""The most uSIDs of a carrier."""
+"""The most uSIDs of a *carrier*: the IPv6 destination that steers a packet along a path."""
 LONGEST = CARRIER - 2
 """The most links of a path whose carrier ends in the uSIDs of a host and of decapsulation."""
 
@@ -219,8 +223,7 @@ def path_set(
     count: int,
     longest: int = LONGEST,
 ) -> list[HostPath]:
-    """The first `count` paths from a switch to another over all planes; fewer if there are not
-    so many.
+    """The first `count` paths from a switch to another over all planes; fewer if there are no more.
 
     Args:
         planes: the graph of every plane; a graph may occur again.
@@ -333,9 +336,9 @@ class PairPaths:
         return path if len(set(path)) == len(path) <= self.longest + 1 else ()
 
     def _take(self, path: tuple[int, ...]) -> bool:
-        """Mark the links of a path as used, if there are any, none is used yet, and they are not
-        too
-        many; returns whether that is so.
+        """Mark the links of a path as used, and return True; return False if the path is not taken.
+
+        A path is taken if it has a link, no more than `longest`, and none that is used already.
         """
         links = links_of(path)
         is_free = bool(links) and len(links) <= self.longest and self.used.isdisjoint(links)

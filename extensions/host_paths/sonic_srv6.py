@@ -155,7 +155,9 @@ class SonicSrv6(Addition[P2pFabric, SonicTables]):
         {
             SRV6: Option.choice(
                 "SRv6 SIDs for hosts of target srv6. The value says who removes the outer header.",
-                *(OFF, AT_HOST, AT_SWITCH),
+                OFF,
+                AT_HOST,
+                AT_SWITCH,
             ),
             BLOCK: Option(
                 "The block of the uSIDs.",

@@ -1,10 +1,10 @@
 """Follows packets to every LID through the tables and cables that files state.
 
-`extensions.infiniband.subnet_check` makes a `LidWalk` of the files. The walk answers
-two questions: between which switches packets arrive, and whether a lane has a *credit loop*. For
-that it collects the channel dependencies of each lane: a packet that came over a link depends on
-credits for the next link of its path. A cycle of dependencies within a lane is a credit loop, which
-may deadlock (Dally, Seitz, IEEE Transactions on Computers 36, 1987).
+`subnet_check` makes a `LidWalk` of the files. The walk answers two questions: between which
+switches packets arrive, and whether a lane has a *credit loop*. For that it collects the channel
+dependencies of each lane: a packet that came over a link depends on credits for the next link of
+its path. A cycle of dependencies within a lane is a credit loop, which may deadlock (Dally, Seitz,
+IEEE Transactions on Computers 36, 1987).
 """
 
 from __future__ import annotations

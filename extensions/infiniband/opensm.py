@@ -118,9 +118,13 @@ class Opensm(Target):
                 lambda text: text.startswith("/") and text.isprintable() and " " not in text,
             ),
             "lmc": Option.choice(
-                "2^lmc LIDs for every host, each with paths of its own; PolarStar: 1", *"0123"
+                "2^lmc LIDs for every host, each with paths of its own; PolarStar: 1",
+                "0",
+                "1",
+                "2",
+                "3",
             ),
-            "lanes": Option.choice("with lmc: how many data lanes ports can run", *"842"),
+            "lanes": Option.choice("with lmc: how many data lanes ports can run", "8", "4", "2"),
         }
     )
 

@@ -26,6 +26,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from itertools import pairwise
 from math import ceil
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -76,6 +77,21 @@ def rankings(graph: Graph, lanes: int) -> Numbers:
     keys += [(switch + 1) * SCATTER * (2 * j + 1) % 2**32 for j in range(1, lanes // 2)]
     ranks = [np.argsort(np.argsort(key, kind="stable")) for key in keys]
     return np.stack([rank for up in ranks for rank in (up, graph.order - 1 - up)])
+
+
+class _Candidates(NamedTuple):
+    """The candidates s, y, x, d of rule 3, for n switches s and one destination d.
+
+    Layer k enters d by every L-th of its neighbours, from the k-th on: by `depth` of them. So place
+    i of layer k is for the neighbour i·L + k.
+    """
+
+    y: Numbers
+    """int64[n, depth, L], the second switch."""
+    x: Numbers
+    """int64[n, depth, L], the third switch, a neighbour of d; NO_SWITCH beyond the last one."""
+    is_usable: Flags
+    """bool[n, depth, L], whether the path may be taken, but for lanes."""
 
 
 @dataclass(slots=True, eq=False)
@@ -141,39 +157,68 @@ class _LayerSearch:
             paths: the paths to the destination, written.
         """
         s = np.setdiff1d(np.arange(len(self.neighbours)), [*entry, d])
-        x0, count = self.minimal[s, d], self.layers
+        x0 = self.minimal[s, d]
         # The layer in which x0 enters d, so that the minimal path is in it.
-        minimal_layer = np.searchsorted(entry, x0) % count
-        # Column i is entry i, so that layer k has every count-th column, `depth` of them.
-        depth = ceil(len(entry) / count)
-        column = np.arange(depth * count)
-        layer, place_in_layer = column % count, column // count
-        x = np.pad(entry, (0, depth * count - len(entry)), constant_values=NO_SWITCH)
-        # [n, depth · L] each, by switch s and column: the candidates s, y, x, d of rule 3.
-        x = np.broadcast_to(x, (len(s), len(x)))
-        y = self.minimal[s[:, None], x]
-        is_usable = (x != NO_SWITCH) & (y != x0[:, None]) & (layer != minimal_layer[:, None])
-        fits = self._fits_in_each_lane(s[:, None], y, x, d) & is_usable
-        # [lanes, n, L]: whether some candidate of a layer fits in a lane.
-        fits_in_layer = fits.reshape(len(self.rank), len(s), depth, count).any(axis=2)
+        minimal_layer = np.searchsorted(entry, x0) % self.layers
+        candidates = self._candidates(s, x0, minimal_layer, entry)
+        fits = self._fits_in_each_lane(s[:, None, None], candidates.y, candidates.x, d)
+        fits &= candidates.is_usable  # [lanes, n, depth, L]
+        has_fitting = fits.any(axis=2)  # [lanes, n, L]: whether a layer has a path in a lane
         # A lane is possible only if the minimal path fits in it.
         minimal_fits = self._fits_in_each_lane(s, x0, d)
-        layer_counts = np.where(minimal_fits, fits_in_layer.sum(axis=2), -1)
+        layer_counts = np.where(minimal_fits, has_fitting.sum(axis=2), -1)
         lane = self._fullest_lane(layer_counts, s + d)
         self.lane[s, d] = lane
         row = np.arange(len(s))
-        has_path = fits_in_layer[lane, row]
-        # The least loaded path of each layer; of equally loaded ones, switches choose by turns.
-        turn = (place_in_layer + s[:, None] + d) % depth
-        cost = (self.load[s[:, None], y] + self.load[y, x] + self.load[x, d]) * depth + turn
-        cost = np.where(fits[lane, row], cost, NEVER).reshape(len(s), depth, count)
-        cheapest = cost.argmin(axis=1) * count + np.arange(count)  # [n, L], columns
-        y, x = np.take_along_axis(y, cheapest, axis=1), np.take_along_axis(x, cheapest, axis=1)
+        has_path = has_fitting[lane, row]
+        place = self._cheapest_places(d, s, candidates, fits[lane, row])[:, None]
+        y = np.take_along_axis(candidates.y, place, axis=1)[:, 0]
+        x = np.take_along_axis(candidates.x, place, axis=1)[:, 0]
         paths.next_switch[s] = np.where(has_path, y, paths.next_switch[s])
         paths.entry[s] = np.where(has_path, x, NO_SWITCH)
-        for k in range(count):
+        for k in range(self.layers):
             has_none = ~has_path[:, k] & (minimal_layer != k)
             self._detour(d, k=k, s=s[has_none], x0=x0[has_none], lane=lane[has_none], paths=paths)
+
+    def _candidates(
+        self, s: Numbers, x0: Numbers, minimal_layer: Numbers, entry: Numbers
+    ) -> _Candidates:
+        """The candidates of rule 3 for switches that are not adjacent to the destination.
+
+        Args:
+            s: int64[n], the switches.
+            x0: int64[n], the neighbour of each on its minimal path.
+            minimal_layer: int64[n], the layer that this path is in.
+            entry: the neighbours of the destination, by which paths enter it.
+        """
+        depth = ceil(len(entry) / self.layers)
+        missing = depth * self.layers - len(entry)
+        by_layer = np.pad(entry, (0, missing), constant_values=NO_SWITCH).reshape(depth, -1)
+        x = np.broadcast_to(by_layer, (len(s), *by_layer.shape))
+        y = self.minimal[s[:, None, None], x]
+        is_other_layer = np.arange(self.layers) != minimal_layer[:, None, None]
+        is_usable = (x != NO_SWITCH) & (y != x0[:, None, None]) & is_other_layer
+        return _Candidates(y, x, is_usable)
+
+    def _cheapest_places(
+        self, d: int, s: Numbers, candidates: _Candidates, fits: Flags
+    ) -> NDArray[np.intp]:
+        """The place of the least loaded candidate of each layer, intp[n, L].
+
+        Of equally loaded ones, switches choose by turns. Where none fits, the place may be any.
+
+        Args:
+            d: the destination.
+            s: int64[n], the switches that are not adjacent to it.
+            candidates: their candidates.
+            fits: bool[n, depth, L], whether each candidate fits in the lane of its switch.
+        """
+        y, x = candidates.y, candidates.x
+        depth = y.shape[1]
+        start = s[:, None, None]
+        turn = (np.arange(depth)[:, None] + start + d) % depth
+        load = self.load[start, y] + self.load[y, x] + self.load[x, d]
+        return np.where(fits, load * depth + turn, NEVER).argmin(axis=1)
 
     def _detour(
         self, d: int, k: int, s: Numbers, x0: Numbers, lane: NDArray[np.intp], paths: _LayerPaths

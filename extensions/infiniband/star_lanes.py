@@ -70,30 +70,33 @@ class LanePlacement:
 
         Some pairs get other paths.
         """
-        lane_of_others = np.where(self.have_shape[FALLS_FIRST], FALLS_FIRST, UNSET)
-        lane = np.where(self.have_shape[RISES_FIRST], RISES_FIRST, lane_of_others).astype(np.uint8)
+        # A pair whose paths have both shapes is in the lane of the first one.
+        lane_by_second = np.where(self.have_shape[FALLS_FIRST], FALLS_FIRST, UNSET)
+        lane = np.where(self.have_shape[RISES_FIRST], RISES_FIRST, lane_by_second).astype(np.uint8)
         np.fill_diagonal(lane, 0)
         for shape in range(SHAPES):
             self._close(shape, lane)
-        # The other pairs have neither shape. Those with the longest paths go first.
-        source, destination = np.nonzero(lane == UNSET)
-        links = (self.paths[source, destination] != NO_SWITCH).sum(axis=(1, 2))
         unplaced = []
-        for i in np.lexsort((source, destination, -links)).tolist():
-            pair = int(source[i]), int(destination[i])
+        for pair in self._longest_first(np.argwhere(lane == UNSET)):
             lane[pair] = self._place(self.paths[pair])
             if lane[pair] == UNSET:
                 unplaced.append(pair)
-        for s, d in unplaced:
-            for paths in self._other_paths(s, d):
-                lane[s, d] = self._place(paths)
-                if lane[s, d] != UNSET:
-                    self.paths[s, d] = paths
-                    break
-        lane[(self.paths[..., 0] == NO_SWITCH).any(axis=2)] = (
-            UNSET  # pairs that lack a path in some layer
-        )
+        for pair in unplaced:
+            lane[pair] = self._place_with_other_paths(*pair)
+        lacks_path = (self.paths[..., 0] == NO_SWITCH).any(axis=2)
+        lane[lacks_path] = UNSET
         return lane
+
+    def _longest_first(self, pairs: Numbers) -> list[tuple[int, int]]:
+        """Pairs of switches, those with the most links in both paths first.
+
+        Args:
+            pairs: int64[n, 2], the source and the destination of each.
+        """
+        source, destination = pairs.T
+        path_switches = (self.paths[source, destination] != NO_SWITCH).sum(axis=(1, 2))
+        order = np.lexsort((source, destination, -path_switches))
+        return list(zip(source[order].tolist(), destination[order].tolist(), strict=True))
 
     def _close(self, shape: int, lane: Lanes) -> None:
         """Enter the closure of lane 0 or 1, whose paths all have the lane's shape.
@@ -102,17 +105,20 @@ class LanePlacement:
         start; then falling links, by the same number in reverse. A link depends only on links that
         are later in this order. So the closure is computed from the last link to the first.
         """
-        switches, count = len(lane), self.closure.shape[1]
+        switches, link_count = len(lane), self.closure.shape[1]
+        # Each dependency once, as the number of its link times the number of links, plus the next
+        # link. So those of a link follow each other.
         dependencies = self._dependencies(self.paths[lane == shape])
-        numbers = np.unique(dependencies.link * count + dependencies.next_link)
+        numbers = np.unique(dependencies.link * link_count + dependencies.next_link)
+        first_of_link = np.searchsorted(numbers, np.arange(link_count + 1) * link_count)
+        # The place of each link in the order of the rule.
         source, target = np.divmod(np.flatnonzero(self.link_number >= 0), switches)
         if shape == FALLS_FIRST:  # the same rule, with the numbers of switches reversed
             source, target = switches - 1 - source, switches - 1 - target
-        position = np.where(target > source, source, 2 * switches - source)
-        first = np.searchsorted(numbers, np.arange(count + 1) * count)
+        place = np.where(target > source, source, 2 * switches - source)
         closure = self.closure[shape]
-        for link in np.argsort(-position, kind="stable").tolist():
-            next_links = numbers[first[link] : first[link + 1]] % count
+        for link in np.argsort(-place, kind="stable").tolist():
+            next_links = numbers[first_of_link[link] : first_of_link[link + 1]] % link_count
             closure[link] |= closure[next_links].any(axis=0)
 
     def _dependencies(self, paths: Numbers) -> _Dependencies:
@@ -132,16 +138,17 @@ class LanePlacement:
         """
         new = self._dependencies(paths)
         for lane, closure in enumerate(self.closure):
-            # Whether one new dependency leads to another, over those that the lane has already.
-            leads_to = closure[new.next_link[:, None], new.link]
-            for _ in range(len(new.link).bit_length()):  # squaring gives the transitive closure
-                leads_to = leads_to | (leads_to @ leads_to)
-            if not leads_to.diagonal().any():
-                pairs = zip(new.link.tolist(), new.next_link.tolist(), strict=True)
-                # Whatever leads to the link now also leads to all that the next link leads to.
-                for link, next_link in pairs:
-                    if not closure[link, next_link]:
-                        closure[closure[:, link]] |= closure[next_link]
+            if not _close_a_cycle(new, closure):
+                _add_to_closure(new, closure)
+                return lane
+        return UNSET
+
+    def _place_with_other_paths(self, s: int, d: int) -> int:
+        """Give the pair from s to d other paths that fit a lane; returns the lane, or UNSET."""
+        for paths in self._other_paths(s, d):
+            lane = self._place(paths)
+            if lane != UNSET:
+                self.paths[s, d] = paths
                 return lane
         return UNSET
 
@@ -165,3 +172,27 @@ class LanePlacement:
                 if not np.isin(link[0][link[0] != NO_LINK], link[1]).any():
                     path_pairs.append(paths)
         return path_pairs
+
+
+def _close_a_cycle(new: _Dependencies, closure: Flags) -> bool:
+    """Whether n new dependencies close a cycle, with those that a lane has already.
+
+    Args:
+        new: the new dependencies.
+        closure: bool[links, links], the closure of the lane.
+    """
+    # bool[n, n], whether the next link of one new dependency leads to the link of another.
+    leads_to = closure[new.next_link[:, None], new.link]
+    for _ in range(len(new.link).bit_length()):  # squaring gives the transitive closure
+        leads_to = leads_to | (leads_to @ leads_to)
+    return bool(leads_to.diagonal().any())
+
+
+def _add_to_closure(new: _Dependencies, closure: Flags) -> None:
+    """Add new dependencies to the closure of a lane, bool[links, links].
+
+    Whatever leads to the link of a dependency then also leads to all that its next link leads to.
+    """
+    for link, next_link in zip(new.link.tolist(), new.next_link.tolist(), strict=True):
+        if not closure[link, next_link]:
+            closure[closure[:, link]] |= closure[next_link]

@@ -9,8 +9,7 @@ In layer k all paths enter destination d by every second of d's neighbours, from
 last link of a minimal path tells its layer. In the other layer a switch goes to a neighbour whose
 path in this layer shares no link with the minimal path of the switch. If there are several such
 neighbours, it takes one by this order of preference: the path over it is short; the path has the
-shape of lane 0 or 1 (`star_paths`); few paths use the link to it. No path has
-more than 5 links.
+shape of lane 0 or 1 (`star_paths`); few paths use the link to it. No path has more than 5 links.
 
 A pair has one lane for both paths, which `star_lanes` finds.
 """

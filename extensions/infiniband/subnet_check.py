@@ -58,9 +58,15 @@ def check_subnet(
     except (OSError, UnicodeDecodeError) as error:
         file = Path(getattr(error, "filename", None) or folder)
         differences.add(file, 0, "cannot be read", "a file of target opensm")
-    switches = int(build.topology.present.sum())
-    listed = differences.count, tuple(differences.examples), differences.accepted
-    return EmittedReport("opensm", switches, followed.pairs, followed.delivered, *listed)
+    return EmittedReport(
+        "opensm",
+        switches=int(build.topology.present.sum()),
+        pairs=followed.pairs,
+        delivered=followed.delivered,
+        differences=differences.count,
+        examples=tuple(differences.examples),
+        accepted=differences.accepted,
+    )
 
 
 @dataclass(frozen=True, slots=True)

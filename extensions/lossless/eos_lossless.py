@@ -141,7 +141,8 @@ class EosLossless(LosslessAddition[EosStatements]):
         {
             LOSSLESS: Option.choice(
                 "Lossless priorities without deadlock; a pair of switches uses one of them.",
-                *(OFF, PAIRS),
+                OFF,
+                PAIRS,
             ),
         }
     )

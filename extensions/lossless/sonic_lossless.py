@@ -263,7 +263,9 @@ class SonicLossless(LosslessAddition[SonicTables]):
             LOSSLESS_OPTION: Option.choice(
                 "Lossless priorities without deadlock; a packet changes to the next one at every "
                 "hop, or at each valley.",
-                *(OFF, HOP, VALLEY),
+                OFF,
+                HOP,
+                VALLEY,
             ),
         }
     )

@@ -298,12 +298,12 @@ class CheckedResult:
     cached_value: float | None
     """The cached accepted load, or cycles of a time; None: the collective did not end.
 
-    By other code it is the mean of the cached runs of the same load."""
+    If other code has computed it, it is the mean of the cached runs of the same load."""
     recomputed_value: float | None
     """The accepted load or cycles of the new run; None: the collective did not end."""
     tolerance: float | None
-    """How far `recomputed_value` may be from `cached_value`; None: that is not known"
-    " (`_expected_of_other_code`)."""
+    """How far `recomputed_value` may be from `cached_value`; None: that is not known
+    (`_expected_of_other_code`)."""
     same_code: bool
     """Whether the code is that of the cached result."""
 

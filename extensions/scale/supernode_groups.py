@@ -30,7 +30,7 @@ class SupernodeGroup:
     kind: int
     """ORDINARY or QUADRIC."""
     supernodes: Numbers
-    """int[g], the numbers of the supernodes."""
+    """int[g], the numbers of the supernodes, ascending."""
     outer_links: Numbers
     """int[D], the numbers of the links to other supernodes, ascending."""
     inner_links: Numbers
@@ -79,18 +79,20 @@ class SupernodeGroup:
         Args:
             program: the routes of the whole PolarStar.
             kind: the kind of the supernodes, ORDINARY or QUADRIC.
-            supernodes: int[g].
+            supernodes: int[g], the numbers of the supernodes.
             smaller_neighbours: how many neighbours of each of them have smaller numbers.
-            apex_places: int[g, q + 1], the apex of each link by its place on the line of x.
+            apex_places: int[g, q + 1], by supernode x and place on its line: for the link to the
+                supernode at this place, the place of the apex on the line of x; -1 for none.
         """
         inner_count = int(program.links[kind][0])
-        outer_count = program.around.shape[1] - kind
+        outer_count = program.around.shape[1]
         if kind == QUADRIC:  # the supernode itself is on its own line, after the smaller ones
+            outer_count -= 1
             apex_places = np.delete(apex_places, smaller_neighbours, axis=1)
         place = np.arange(outer_count)
         outer_links = np.where(place >= smaller_neighbours, place + inner_count, place)
         arc = np.where(place < smaller_neighbours, AGAINST, ALONG)
-        inner_members = np.nonzero(program.joined[kind])[1]
+        inner_members = np.nonzero(program.joined[kind])[1]  # of all members, one after the other
         return cls(
             kind=kind,
             supernodes=supernodes,

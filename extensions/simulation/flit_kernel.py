@@ -152,8 +152,8 @@ class FlitState(NamedTuple):
     pointer: NDArray[np.int32]
     """int32[S·L, 3], the round-robin pointers, with the columns NEXT_CHANNEL to NEXT_OUTPUT."""
     port: NDArray[np.int32]
-    """int32[S·L, 4], as in `PacketState`. Only BACKLOG is used: the flits that wait for
-    an egress."""
+    """int32[S·L, 4], as in `PacketState`. Only BACKLOG is used: the flits that wait for an egress.
+    """
     host: NDArray[np.int32]
     """int32[H], the arc of each host."""
     sending: NDArray[np.int32]

@@ -33,8 +33,8 @@ class HostMessages(NamedTuple):
 
     destination_arc: NDArray[np.int32]
     """int32[M], the *arc* of the host that each message goes to. `SimulatedNetwork` numbers the
-    ports
-    of all switches as arcs, those of hosts like those of links. Empty if there are no messages."""
+    ports of all switches as arcs, those of hosts like those of links. Empty if there are no
+    messages."""
     sender: NDArray[np.int32]
     """int32[M], the host that sends each message."""
     dependent: NDArray[np.int32]
@@ -121,7 +121,8 @@ class HostMessages(NamedTuple):
     @property
     def first_due(self) -> NDArray[np.int32]:
         """int32[H], the cycle in which each host sends first; NOT_DUE if it has to wait."""
-        # The head of a host without messages may be M. An entry is added for that; it is not used.
+        # A host without messages may have M as its next message. An entry is added for that; its
+        # value does not matter.
         is_waiting = np.append(self.awaited, 0)[self.next_message] > 0
         ready = np.append(self.ready_cycle, 0)[self.next_message]
         has_none = self.next_message == self.end_message

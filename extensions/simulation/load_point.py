@@ -95,9 +95,8 @@ class SimulationSettings:
     flows: int = 0
     """Flows from a host to another one; 0: each packet chooses its path by itself."""
     samples: int = 4
-    """How many switches are drawn for each packet with routing `ugal`; it may go over one of
-    them.
-    """
+    """How many switches are drawn for each packet with routing `ugal`, which may go over one of
+    these."""
     warmup: int = 1_500
     """Cycles before anything is measured."""
     period: int = 500

@@ -8,8 +8,7 @@ looks for a cycle of full buffers (`waiting_cycle`).
 A measurement is used once, in one of two ways:
 
 - `point` offers a load: cycles pass through the warm-up and the measured periods, and then until
-all
-  measured packets have arrived (draining).
+  all measured packets have arrived (draining).
 - `until_delivered` has hosts send messages (`HostMessages`), and lets cycles pass until all have
   come.
 """
@@ -210,9 +209,7 @@ class Measurement:
                     )
 
     def _generated(self) -> int:
-        """How many packets were made in the measured cycles, with those that wait in their
-        hosts.
-        """
+        """How many packets were made in the measured cycles, those that wait in hosts included."""
         state, rules = self.state, self.rules
         unsent = compiled(packet_kernel.unsent_packets)(
             state.streams.copy(),  # as numbers are drawn from it

@@ -196,9 +196,9 @@ def candidates_for_hosts(
     for ports in range(2, most + 1) if radix is None else radix:
         for family in among:
             for design in family.sized_designs(ports, SWITCHES_PER_LEAF * sizing.hosts):
-                candidate = sizing.candidate_of(design, prices)
-                if candidate is not None:
-                    yield candidate
+                fabric = sizing.candidate_of(design, prices)
+                if fabric is not None:
+                    yield fabric
 
 
 def candidates_near_size(
@@ -293,8 +293,9 @@ def rank_candidates(candidates: Iterable[Candidate], key: str) -> list[Candidate
         raise InputError(not_among(key, KEYS, "sort"))
     sign = 1 if key in LESS_IS_BETTER else -1
 
-    def sort_key(candidate: Candidate) -> tuple[bool, float]:
-        value = candidate.row()[key]
+    def sort_key(fabric: Candidate) -> tuple[bool, float]:
+        """Sort by the figure; True sorts candidates without it to the end."""
+        value = fabric.row()[key]
         return (True, 0) if value is None else (False, sign * value)
 
     return sorted(candidates, key=sort_key)

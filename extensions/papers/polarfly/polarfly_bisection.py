@@ -199,8 +199,7 @@ def _polarfly_bisection_claims(
         ),
         PaperClaim(
             statement="above METIS's cut of Jellyfish of the same size, at each, by the"
-            " eigenvalues:"
-            " least ratio",
+            " eigenvalues: least ratio",
             printed=1,
             computed=min(ratios_to_jellyfish),
             relation=">",

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from compilers.drawing.plots import failures
-from compilers.evaluation.analysis.resilience import FailurePoint as FailurePoint
-from compilers.evaluation.analysis.resilience import Resilience, resilience
+from compilers.evaluation.analysis.resilience import FailurePoint, Resilience, resilience
 from compilers.topology.families import build_topology
 from extensions.papers.exhibit import Evidence, PaperClaim
 from extensions.papers.failure_medians import disconnects_later

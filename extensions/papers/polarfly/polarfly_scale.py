@@ -56,9 +56,8 @@ def _degree_claims(
             computed=ratio * log(MOST_DEGREE) / log(2 * MOST_DEGREE / 3),
             rounding=0.005,
             interpretation=f"Up to degree {MOST_DEGREE:,} there are {100 * (ratio - 1):.0f} % more."
-            " Slim"
-            " Fly's q go up to 2/3 of it, where prime powers are denser: one in ln(q). Ours is the"
-            " ratio without this factor.",
+            " Slim Fly's q go up to 2/3 of it, where prime powers are denser: one in ln(q). Ours is"
+            " the ratio without this factor.",
         ),
         *(
             PaperClaim(statement=f"radix {k} is feasible", printed=1, computed=float(k in polarfly))
@@ -234,8 +233,7 @@ def _moore_order_claims(
     return (
         PaperClaim(
             statement="PolarFly is above HyperX at every degree of both up to"
-            f" {max(with_hyperx):g}:"
-            " least ratio",
+            f" {max(with_hyperx):g}: least ratio",
             printed=1,
             computed=min(polarfly[radix] / hyperx[radix] for radix in with_hyperx),
             relation=">",

@@ -16,8 +16,12 @@ from numpy.typing import NDArray
 
 from compilers.drawing.plots import Curve, Panel, failures
 from compilers.evaluation.analysis.bisection import bisection
-from compilers.evaluation.analysis.resilience import RUNS, Resilience, resilience
-from compilers.evaluation.analysis.resilience import FailurePoint as FailurePoint
+from compilers.evaluation.analysis.resilience import (
+    RUNS,
+    FailurePoint,
+    Resilience,
+    resilience,
+)
 from compilers.evaluation.comparison.designs import designs_of_radixes, families
 from compilers.topology.adjacency import Graph
 from compilers.topology.families import build_topology
@@ -203,10 +207,9 @@ def _hyperx_keeps_more(polarstar: float) -> str:
     least_fraction_of_hyperx = mean(map(least_cut_fraction_of_hyperx, RADIXES))
     return (
         f"{HALVED_PAIRS} On average METIS's cuts of PolarStar have {100 * polarstar:.1f} % of the"
-        " links."
-        f" Every cut of HyperX has {100 * least_fraction_of_hyperx:.1f} % or more on average: λN/4"
-        " links, by the second eigenvalue λ of the Laplacian: of these radixes the order is"
-        f" reversed. {OUR_RADIXES} Over other radixes the order may be another."
+        f" links. Every cut of HyperX has {100 * least_fraction_of_hyperx:.1f} % or more on"
+        " average: λN/4 links, by the second eigenvalue λ of the Laplacian: of these radixes the"
+        f" order is reversed. {OUR_RADIXES} Over other radixes the order may be another."
     )
 
 
@@ -214,8 +217,7 @@ def _dragonfly_undecided(polarstar: CutBounds) -> str:
     """Why the order of PolarStar and Dragonfly is not decided, for a claim of figure 12."""
     return (
         f"{UPPER_BOUNDS_ONLY} Every cut of PolarStar has {100 * polarstar.least:.1f} % of the links"
-        " or"
-        " more on average, by the second eigenvalue."
+        " or more on average, by the second eigenvalue."
     )
 
 

@@ -134,8 +134,7 @@ def _setup(quick: bool) -> tuple[str, ...]:
     lines = (
         "A cycle is a flit of 64 bytes; 4 virtual channels, any free one is taken;"
         f" {DEFAULT_BUFFER} flits a port; packets of 4 flits, which move as one; links of one"
-        " cycle;"
-        " a motif once, with seed 0, over all hosts of a network that is empty.",
+        " cycle; a motif once, with seed 0, over all hosts of a network that is empty.",
         *(f"{motif}: {MOTIFS[motif]}, {sizes[motif]:,} bytes." for motif in MOTIFS),
     )
     if quick:

@@ -293,8 +293,7 @@ def small_graphs(_quick: bool) -> Evidence:
         ),
         PaperClaim(
             statement="Paley graph: isomorphic to its complement: how many ends of links n ↦ 2n mod"
-            " 13"
-            " maps onto ends of the complement's",
+            " 13 maps onto ends of the complement's",
             printed=int(paley_graph.sum()),
             computed=int((paley_graph & joined_in_complement).sum()),
         ),

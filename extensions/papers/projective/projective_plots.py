@@ -85,8 +85,7 @@ def mms_orders(_quick: bool) -> Evidence:
         ),
         PaperClaim(
             statement="is the Hoffman–Singleton graph, a Moore graph: vertices over the bound of"
-            " its"
-            " degree and diameter",
+            " its degree and diameter",
             printed=1,
             computed=built[5].fraction_of_moore_bound(),
         ),
@@ -141,8 +140,7 @@ def mms_utilisation(_quick: bool) -> Evidence:
         ),
         PaperClaim(
             statement="a little worse where q mod 4 is not 1: largest u over that of the next q"
-            " where it"
-            " is",
+            " where it is",
             printed=1,
             computed=max(_ratios_to_next(by_formula)),
             relation="<",
@@ -193,8 +191,7 @@ def costs(_quick: bool) -> Evidence:
     claims += [
         PaperClaim(
             statement="dragonfly supersedes the 3D Hamming graph: least T over that of one of as"
-            " many"
-            " ports",
+            " many ports",
             printed=1,
             computed=_least_ratio_of_hosts(shapes["Hamming 3D"], shapes["dragonfly"]),
             relation=">=",
@@ -209,8 +206,7 @@ def costs(_quick: bool) -> Evidence:
         ),
         PaperClaim(
             statement="all curves that are drawn here are above the bound: most compute nodes over"
-            " those"
-            " of an ideal graph of this k̄/u and 64 ports",
+            " those of an ideal graph of this k̄/u and 64 ports",
             printed=1,
             computed=max(_hosts(shape) / ideal_hosts(cost(shape)) for shape in all_shapes),
             relation="<=",
@@ -292,8 +288,7 @@ def scalability(_quick: bool) -> Evidence:
     claims = (
         PaperClaim(
             statement="T = 0.29 R³ of PN, read as the limit 100/343 of T/R³: by formula, at q ="
-            " 2,048,"
-            f" R = {large_pn['R']:,.1f}",
+            f" 2,048, R = {large_pn['R']:,.1f}",
             printed=limit_of_pn,
             computed=large_pn["T"] / large_pn["R"] ** 3,
             reading_error=NEAR_A_LIMIT * limit_of_pn,
@@ -314,8 +309,8 @@ def scalability(_quick: bool) -> Evidence:
         ),
         PaperClaim(
             statement="optimal lines, Delorme's of q = 2 and 8, are sorted by k̄/u, computed of"
-            " their"
-            " largest members: least T of one over that of the line below it, of as many ports",
+            " their largest members: least T of one over that of the line below it, of as many"
+            " ports",
             printed=1,
             computed=min(
                 _least_ratio_of_hosts(shapes[lower.name], shapes[upper.name])
@@ -381,8 +376,7 @@ def _distance_claims(shapes: Mapping[str, list[GraphShape]]) -> tuple[PaperClaim
     return (
         PaperClaim(
             statement="MMS has the smallest average distance: how many, of demi-PN's sizes, are"
-            " below"
-            " every demi-PN and PN at least as large",
+            " below every demi-PN and PN at least as large",
             printed=len(compared_mms),
             computed=len(compared_mms) - len(mms_above_another),
             interpretation="Read as of networks. The line that joins two demi-PNs in the figure,"
@@ -408,8 +402,7 @@ def _scale_claims(shapes: Mapping[str, list[GraphShape]]) -> tuple[PaperClaim, .
     return (
         PaperClaim(
             statement="above 1000 compute nodes demi-PN is the cheapest: least k̄/u of MMS and PN"
-            " over"
-            " its largest",
+            " over its largest",
             printed=1,
             computed=min(map(cost, [*large_mms, *large_pn])) / max(map(cost, large_demi)),
             relation=">",

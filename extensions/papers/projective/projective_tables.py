@@ -207,8 +207,7 @@ def _hexagon_claim() -> PaperClaim:
     """The claim on the q of Delorme's graphs, which H(3) refutes."""
     return PaperClaim(
         statement="q of Delorme's graphs, on hexagons as on quadrangles, is an odd power of 2:"
-        " there is"
-        " none of H(3)",
+        " there is none of H(3)",
         printed=1,
         computed=float(not is_polar_by_coordinates(SELF_POLAR)),
         mistake="The hexagon H(3) has a polarity, found here, and its Delorme graph 364"
