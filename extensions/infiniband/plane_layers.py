@@ -161,9 +161,10 @@ class _LayerSearch:
         # The layer in which x0 enters d, so that the minimal path is in it.
         minimal_layer = np.searchsorted(entry, x0) % self.layers
         candidates = self._candidates(s, x0, minimal_layer, entry)
+        # bool[lanes, n, depth, L], by candidate; and bool[lanes, n, L], whether a layer has a path.
         fits = self._fits_in_each_lane(s[:, None, None], candidates.y, candidates.x, d)
-        fits &= candidates.is_usable  # [lanes, n, depth, L]
-        has_fitting = fits.any(axis=2)  # [lanes, n, L]: whether a layer has a path in a lane
+        fits &= candidates.is_usable
+        has_fitting: Flags = np.logical_or.reduce(fits, axis=2)
         # A lane is possible only if the minimal path fits in it.
         minimal_fits = self._fits_in_each_lane(s, x0, d)
         layer_counts = np.where(minimal_fits, has_fitting.sum(axis=2), -1)
@@ -218,7 +219,8 @@ class _LayerSearch:
         start = s[:, None, None]
         turn = (np.arange(depth)[:, None] + start + d) % depth
         load = self.load[start, y] + self.load[y, x] + self.load[x, d]
-        return np.where(fits, load * depth + turn, NEVER).argmin(axis=1)
+        cheapest: NDArray[np.intp] = np.where(fits, load * depth + turn, NEVER).argmin(axis=1)
+        return cheapest
 
     def _detour(
         self, d: int, k: int, s: Numbers, x0: Numbers, lane: NDArray[np.intp], paths: _LayerPaths

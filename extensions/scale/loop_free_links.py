@@ -135,16 +135,16 @@ class _CabledPaths:
         for kind in cables.inner_members:
             next_of_kind = cables.member_at(kind, program.step[kind])
             next_member[kind] = next_of_kind
-            # Pairs of members, two links apart: `start` sends packets for `end` over a member m.
+            # The pairs of members that are two links apart: `start` sends packets for `end` over m.
             stays_inside = next_of_kind != NO_MEMBER
             two_links = ~cables.joined_members(kind) & stays_inside & ~np.eye(k, dtype=np.bool_)
             start, end = np.nonzero(two_links)
+            m = next_of_kind[start, end]
             # They come back from each r whose own next member towards `end` is `start`:
             # bool[pairs, k], by pair and r.
             sends_back = start[:, None] == next_of_kind[:, end].T
             pair, r = np.nonzero(sends_back)
-            m = next_of_kind[start[pair], end[pair]]
-            comes_back[kind, start[pair], m, r] = True
+            comes_back[kind, start[pair], m[pair], r] = True
         for arc, bijection in cables.bijection.items():
             # By member x' and destination in y: whether the path from the neighbour of x' in y
             # leaves y. An apex y is no quadric, as a quadric is in no triangle.
@@ -191,13 +191,15 @@ class _CabledPaths:
         The link to the apex is loop-free for a class beside where the apex does not turn packets
         to x. It is not node-protecting for a class beyond.
         """
+        # Of all links with an apex: the supernode's place in the group, and the link's place among
+        # outer links.
         with_apex, places = np.nonzero(group.apex_link >= 0)
         for place in np.unique(places).tolist():
             supernodes, link = with_apex[places == place], int(group.outer_links[place])
             apex_link = group.apex_link[supernodes, place]
             byte, bit = byte_and_bit(apex_link)  # where each apex link is in a set
-            stays = self._apex_stays_off(group, supernodes, apex_link)
-            loop_free[:, :, BESIDE, link][supernodes, :, byte] |= bit[:, None] * stays
+            stays_off = self._apex_stays_off(group, supernodes, apex_link)
+            loop_free[:, :, BESIDE, link][supernodes, :, byte] |= bit[:, None] * stays_off
             node_protecting[:, :, BEYOND, link][supernodes, :, byte] &= ~bit[:, None]
 
     def _apex_stays_off(
@@ -212,7 +214,9 @@ class _CabledPaths:
         """
         program, place = self.classes.cables.program, np.searchsorted(group.outer_links, apex_link)
         x = group.supernodes[supernodes]
-        apex_lines = program.around[program.around[x, place]]
-        place_of_x = np.count_nonzero(apex_lines < x[:, None], axis=1)
+        # The apex, int[n]. No x is a quadric, so all places on its line are those of neighbours.
+        apex = program.around[x, place]
+        apex_line = program.around[apex]  # int[n, q + 1], the supernodes next to the apex
+        place_of_x = np.count_nonzero(apex_line < x[:, None], axis=1)
         stays_off: Bits = ~self.turns_to[group.direction[place], :, place_of_x]
         return stays_off

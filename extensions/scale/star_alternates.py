@@ -34,24 +34,36 @@ from extensions.scale.supernode_groups import ORDINARY, SupernodeGroup
 
 def alternate_sets(program: StarProgram, most_links: int) -> Sets:
     """The links of alternates as sets of bits, uint8[S, 3K, ⌈K/8⌉]."""
-    k, switches = program.members, len(program.around) * program.members
+    switches = len(program.around) * program.members
     alternates = np.zeros((switches, 3, most_links, (most_links + 7) // 8), np.uint8)
     paths = MemberPaths.of(program)
     for group in SupernodeGroup.groups_of(program):
         # All supernodes of a group have the same alternates, except for links to apexes.
         of_members = np.packbits(_alternates_but_apexes(paths, group), axis=3)
         sets = np.repeat(of_members[None], len(group.supernodes), axis=0)
-        supernode, outer = np.nonzero(group.apex_link >= 0)
-        apex_link = group.apex_link[supernode, outer]
-        stays_off = _apex_stays_off(paths, group)[supernode, :, outer]
-        byte, bit = byte_and_bit(apex_link)
-        outer_link = group.outer_links[outer][:, None]
-        # An outer link has one apex, so no element is indexed twice.
-        cells = supernode[:, None], np.arange(k), BESIDE, outer_link, byte[:, None]
-        sets[cells] |= bit[:, None] * stays_off
+        _add_apexes(sets, paths, group)
         by_switch = sets.reshape(-1, *of_members.shape[1:])
         alternates[group.switches, :, : group.link_count, : of_members.shape[3]] = by_switch
     return alternates.reshape(switches, 3 * most_links, -1)
+
+
+def _add_apexes(sets: Sets, paths: MemberPaths, group: SupernodeGroup) -> None:
+    """Add the links to apexes, as alternates of outer classes beside.
+
+    Args:
+        sets: uint8[g, k, 3, K, ⌈K/8⌉], the alternates of a group without these links; written.
+        paths: the paths between members of a supernode.
+        group: the group.
+    """
+    # The n links from supernodes of the group that have an apex, and the link to the apex of each.
+    supernode, outer = np.nonzero(group.apex_link >= 0)
+    outer_link, apex_link = group.outer_links[outer], group.apex_link[supernode, outer]
+    stays_off = _apex_stays_off(paths, group)[supernode, :, outer]  # bool[n, k]
+    byte, bit = byte_and_bit(apex_link)  # where each apex link is in a set
+    member = np.arange(paths.program.members)
+    # An outer link has one apex, so no element is indexed twice.
+    cells = supernode[:, None], member, BESIDE, outer_link[:, None], byte[:, None]
+    sets[cells] |= bit[:, None] * stays_off
 
 
 def _alternates_but_apexes(paths: MemberPaths, group: SupernodeGroup) -> Bits:
@@ -83,23 +95,26 @@ def _apex_stays_off(paths: MemberPaths, group: SupernodeGroup) -> Bits:
         bool[g, k, D], by supernode x, its member x', and the outer link to z; of no meaning for
         links without an apex.
     """
-    program, member = paths.program, group.members[:, 0]
-    # Which outer link of x leads to y, by link to z, [g, D].
+    program, member = paths.program, group.members[:, 0]  # int[k, 1]
+    # int[g, D], the outer link of x that leads to y, by the link to z.
     to_y = np.argmax(group.outer_links == group.apex_link[..., None], axis=2)
+    # The arc from x to y, int[g, 1, D], and the member a of y that x' is joined to, int[g, k, D].
     arc = group.direction[to_y][:, None]
     apex_member = program.along[arc, member]
-    supernode = np.arange(len(to_y))[:, None]
-    apex_lines = program.around[_neighbours(program, group)[supernode, to_y]]
-    smaller = apex_lines < group.supernodes[:, None, None]
-    place_of_x = np.count_nonzero(smaller, axis=2)[:, None]
+    # The supernodes on the line of y, int[g, D, q + 1], and the place of x among these,
+    # int[g, 1, D].
+    apex = np.take_along_axis(_neighbours(program, group), to_y, axis=1)
+    apex_line = program.around[apex]
+    is_smaller = apex_line < group.supernodes[:, None, None]
+    place_of_x = np.count_nonzero(is_smaller, axis=2)[:, None]
     # A packet in (y, a) for (y, b) that leaves y takes y's neighbour number a + b, counted round
     # (`StarEgress`). Here b is x', as only (y, x') may be served over z.
-    detour = (apex_member + member) % apex_lines.shape[2]
+    place_of_exit = (apex_member + member) % apex_line.shape[2]
     serves_over_z = program.case[arc, member, member] == OVER_Z
     # A quadric is in no triangle, so y is an ordinary supernode.
     leaves_y = paths.next_member[ORDINARY, apex_member, member] == LEAVES
-    stays_off: Bits = ~(serves_over_z & leaves_y & (detour == place_of_x))
-    return stays_off
+    goes_over_x = serves_over_z & leaves_y & (place_of_exit == place_of_x)
+    return np.asarray(~goes_over_x)
 
 
 def _neighbours(program: StarProgram, group: SupernodeGroup) -> NDArray[np.int32]:

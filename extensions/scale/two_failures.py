@@ -170,14 +170,13 @@ def _proof_of_minimal_paths(classes: TwoLinkClasses) -> TwoFailures:
     bounce = classes.port_use.links(tables.bounce)
     bounces = first_alternatives(bounce.astype(np.int16), classes.minimal_link)
     holds = classes.not_served_by(_violations_behind(classes, repair, repairs, bounces))
-    # Each link u-d, from both ends, of the class for d alone.
+    # Each link u-d, from both ends, and the class of u for d alone.
     u, link = np.nonzero(far >= 0)
     d, direct, apex = far[u, link], classes.direct_class[u, link], classes.apex_link[u, link]
-    holds[
-        d[_violates_direct(repairs.first_link[u, direct], repairs.second_link[u, direct], apex)]
-    ] = False
+    first, second = repairs.first_link[u, direct], repairs.second_link[u, direct]
+    holds[d[_violates_direct(first, second, apex)]] = False
 
-    # Of these, the links without an apex.
+    # From here on of these only the links without an apex.
     u, d = u[apex < 0], d[apex < 0]
     sends_to = _links_sent_to(classes, repair, bounces.first_link, u, d)
     holds[d[_sends_to_each_other(sends_to)]] = False
@@ -255,23 +254,26 @@ def _links_sent_to(
     last = classes.minimal_link.shape[1] - 1  # the last class
 
     def next_switch(links: Numbers, switch: Numbers) -> Numbers:
-        """The switch to which each switch sends packets for d.
+        """The switch to which each switch sends packets for d, int64[n].
 
-        links: int[S, C], the link that is taken for each class.
+        Args:
+            links: int[S, C], the link that is taken for each class.
+            switch: int[n], a switch for each d.
         """
         class_for_d = np.minimum(egress[switch, d].astype(np.intp), last)
-        next_one: Numbers = far[switch, links[switch, class_for_d]].astype(np.int64)
-        return next_one
+        following: Numbers = far[switch, links[switch, class_for_d]].astype(np.int64)
+        return following
 
-    # The links are looked up by one number each, u·S + d.
-    key = u * len(far) + d
-    order = np.argsort(key)
+    # Link u-d has the number u·S + d, by which it is looked up.
+    link_number = u * len(far) + d
+    by_number = np.argsort(link_number)
     sends_to = []
     for repair_link in np.moveaxis(repair, 2, 0):
         r = next_switch(repair_link, u)
         x = next_switch(bounce, r)
         y = next_switch(classes.minimal_link, x)
-        y_key = y * len(far) + d
-        place = order[np.minimum(np.searchsorted(key, y_key, sorter=order), len(key) - 1)]
-        sends_to.append(np.where(key[place] == y_key, place, NO_LINK))
+        wanted = y * len(far) + d  # the number of link y-d, if that is one of the links
+        found = np.searchsorted(link_number, wanted, sorter=by_number)
+        place = by_number[np.minimum(found, len(link_number) - 1)]
+        sends_to.append(np.where(link_number[place] == wanted, place, NO_LINK))
     return np.array(sends_to, np.int64).reshape(repair.shape[2], len(u))
