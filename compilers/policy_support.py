@@ -16,9 +16,12 @@ from compilers.spec.balances import balance_named
 from compilers.spec.fabric_spec import FabricSpec, RoutingSpec
 from compilers.spec.features import (
     ADJACENT_NEEDS,
+    BOUNCES,
     IN_NODE_TYPES,
+    MARKS,
     MULTIPATH,
     PROTECT_NEEDS,
+    REPAIR,
     TRANSIT,
     TRANSIT_NEEDS,
     UNEQUAL_SHARES,
@@ -41,6 +44,8 @@ LEAST_POLICY: dict[str, str | None] = {
     "demand": None,
 }
 """The keys of a policy that `on_missing: minimal` reduces, each with its least value."""
+NOT_WITH_BGP = frozenset({REPAIR, BOUNCES, MARKS, UNEQUAL_SHARES})
+"""Features that no system has with eBGP (`compilers.targets.routed.bgp.bgp_checks`)."""
 
 
 def system_findings(spec: FabricSpec, inventory: Inventory | None) -> Iterator[Finding]:
@@ -73,10 +78,14 @@ def reduced_policy(spec: FabricSpec, inventory: Inventory) -> RoutingSpec:
     routing = spec.routing
     if routing.on_missing != "minimal":
         return routing
+    systems = systems_of(spec, inventory)
     for key, least in LEAST_POLICY.items():
         needs = _needs(routing, key)
-        systems = systems_of(spec, inventory)
-        if any(_systems_without(spec, systems, needs)) or _any_type_without(inventory, needs):
+        if (
+            any(_systems_without(spec, systems, needs))
+            or _any_without_for_bgp(spec, systems, needs)
+            or _any_type_without(inventory, needs)
+        ):
             routing = routing.model_copy(update={key: least})
     return routing
 
@@ -133,19 +142,35 @@ def _systems_without(
     BGP shares packets at every hop, also in systems whose static routes do not. What a system lacks
     only with eBGP is found in its tables (`compilers.targets.routed.bgp.bgp_checks`).
     """
-    has_bgp = spec.control_plane.routes == "ebgp"
     bgp_features = (
-        {TRANSIT, MULTIPATH} if has_bgp and spec.routing.transit == EVERY_HOP else set[str]()
+        {TRANSIT, MULTIPATH} if _has_bgp(spec) and spec.routing.transit == EVERY_HOP else set[str]()
     )
     for name in systems:
         system = _target(name)
         features = system.capabilities.features
-        if "routing" in system.agreements:  # the system can route by BGP
+        if _routes_by_bgp(system):
             features |= bgp_features
         missing = needs - features
         # A system that cannot share traffic at all is reported with the key `balance`.
         if missing and not (missing == {UNEQUAL_SHARES} and MULTIPATH not in features):
             yield name, sorted(missing)
+
+
+def _any_without_for_bgp(spec: FabricSpec, systems: Iterable[str], needs: frozenset[str]) -> bool:
+    """Whether a system routes by eBGP, and for this reason lacks one of the features."""
+    if not _has_bgp(spec) or not needs & NOT_WITH_BGP:
+        return False
+    return any(_routes_by_bgp(_target(name)) for name in systems)
+
+
+def _has_bgp(spec: FabricSpec) -> bool:
+    """Whether routes come from eBGP, on systems that have it."""
+    return spec.control_plane.routes == "ebgp"
+
+
+def _routes_by_bgp(system: Target) -> bool:
+    """Whether a system has eBGP."""
+    return "routing" in system.agreements
 
 
 def _any_type_without(inventory: Inventory, needs: frozenset[str]) -> bool:

@@ -119,6 +119,23 @@ def test_on_missing_minimal_makes_shares_equal(tmp_path):
         target(name).render(of_one, tmp_path / name)
 
 
+@pytest.mark.parametrize(
+    ("systems", "balance", "protect", "left"),
+    [
+        ("frr", "compact-valiant, adjacent: bounce", "node", "compact-valiant"),
+        ("frr", "valiant", "link", "minimal"),
+        ("eos", "spread, minimal_share: 1/2", "none", "minimal"),
+        ("junos, frr", "spread", "none", "minimal"),
+        ("ovs", "spread", "link", "spread"),
+    ],
+)
+def test_on_missing_minimal_reduces_what_ebgp_cannot_do(tmp_path, systems, balance, protect, left):
+    more = "control_plane: {routes: ebgp}\n"
+    build = compiled(tmp_path, systems, balance, protect, "minimal", more)
+    assert build.balance == left
+    assert build.forwarding.protect == ("link" if systems == "ovs" else "none")
+
+
 def test_limits_of_targets_are_checked_on_the_tables(tmp_path):
     with pytest.raises(InputError, match="weights are at most 256 for target"):
         compiled(tmp_path, "linux", "compact-valiant, minimal_share: 0.999")
