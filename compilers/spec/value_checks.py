@@ -220,7 +220,7 @@ def _buffer_findings(values: Values) -> Findings:
 
 FABRIC_CHECKS: tuple[ValueCheck, ...] = (
     ValueCheck(
-        "`routing.minimal_share` only with a balance that has alternates", _minimal_share_findings
+        "`routing.minimal_share` only with `compact-valiant` and `spread`", _minimal_share_findings
     ),
     ValueCheck(
         "`routing.disjoint` only where there are alternates or protection", _disjoint_findings
