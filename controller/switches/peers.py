@@ -131,6 +131,39 @@ class RejectedPeers:
         return kind, OTHERS, TOO_MANY
 
 
+class _HostsByCount:
+    """Hosts and how many connections each has. The host with most is found without a search."""
+
+    def __init__(self) -> None:
+        self._count_of: dict[str, int] = {}
+        """How many connections each host has, more than 0."""
+        self._with_count: dict[int, dict[str, None]] = {}
+        """The hosts with so many connections, by the number, if there are any."""
+        self._most = 0
+        """The highest number; 0 without hosts."""
+
+    def __contains__(self, host: str) -> bool:
+        return host in self._count_of
+
+    def set_count(self, host: str, count: int) -> None:
+        """Set how many connections a host has: one more or less than before, or none."""
+        before = self._count_of.pop(host, 0)
+        if before:
+            del self._with_count[before][host]
+            if not self._with_count[before]:
+                del self._with_count[before]
+        if count:
+            self._count_of[host] = count
+            self._with_count.setdefault(count, {})[host] = None
+        self._most = max(self._most, count)
+        while self._most and self._most not in self._with_count:
+            self._most -= 1
+
+    def busiest(self) -> str:
+        """The host with most connections; "" without hosts."""
+        return next(iter(self._with_count[self._most])) if self._most else ""
+
+
 class HalfOpen:
     """The table of half-open connections: those whose peers have not identified themselves yet.
 
@@ -144,8 +177,8 @@ class HalfOpen:
         self._most, self._clock = most, clock
         self._by_host: dict[str, dict[Any, float]] = {}
         """When each connection was opened, by host and address, the oldest of a host first."""
-        self._own_hosts: set[str] = set()
-        """Those of the hosts that are of the fabric's own switches."""
+        self._own_hosts, self._other_hosts = _HostsByCount(), _HostsByCount()
+        """The hosts of the fabric's own switches, and all others, by their connections."""
         self._entries = 0
         """How many connections there are."""
 
@@ -160,21 +193,20 @@ class HalfOpen:
             The address of the connection that was removed to make room, which the caller has to
             close; None if there was room.
         """
+        self.leave(address)
         host = address[0]
-        if of_own_host:
-            self._own_hosts.add(host)
         connections = self._by_host.setdefault(host, {})
-        self._entries += address not in connections
         connections[address] = self._clock()
+        self._entries += 1
+        is_own = of_own_host or host in self._own_hosts
+        self._other_hosts.set_count(host, 0 if is_own else len(connections))
+        self._own_hosts.set_count(host, len(connections) if is_own else 0)
         if self._entries <= self._most:
             return None
-        oldest = next(iter(self._by_host[max(self._by_host, key=self._readiness_to_lose)]))
+        busiest_host = self._other_hosts.busiest() or self._own_hosts.busiest()
+        oldest = next(iter(self._by_host[busiest_host]))
         self.leave(oldest)
         return oldest
-
-    def _readiness_to_lose(self, host: str) -> tuple[bool, int]:
-        """The host for which this is highest loses a connection when the table is full."""
-        return host not in self._own_hosts, len(self._by_host[host])
 
     def leave(self, address: Any) -> None:
         """Remove a connection: it is not half-open any more, or has ended."""
@@ -183,9 +215,10 @@ class HalfOpen:
         if address in connections:
             del connections[address]
             self._entries -= 1
+            hosts = self._own_hosts if host in self._own_hosts else self._other_hosts
+            hosts.set_count(host, len(connections))
             if not connections:
                 del self._by_host[host]
-                self._own_hosts.discard(host)
 
     def exempt(self, address: Any) -> None:
         """Exempt a connection from the time limit; it may still be removed to make room."""

@@ -29,7 +29,7 @@ from inventory.problems import InputError
 
 BACKLOG = 4096
 """Connections that may wait to be accepted: all switches of a fabric connect at once."""
-ACCEPTED_AT_ONCE = 64
+ACCEPTED_AT_ONCE = 32
 """Most connections that are accepted before other work goes on: some milliseconds."""
 HELLO_PATIENCE = 10.0
 """Most seconds of a TLS handshake; then a peer has as many seconds to identify itself. Without TLS

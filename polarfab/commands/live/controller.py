@@ -158,9 +158,9 @@ def command(
     """Give every switch of BUILD its program when it connects, until SIGINT or SIGTERM.
 
     Switches speak OpenFlow 1.3 to us (ovs-vsctl set-controller BRIDGE tcp:127.0.0.1:6653, with
-    fail_mode=secure and other-config:disable-in-band=true). A switch is read first and gets only what differs, atomically: one that
-    refuses keeps what it had and is reported. A datapath id that is not in the build gets nothing.
-    SIGHUP reads BUILD again.
+    fail_mode=secure and other-config:disable-in-band=true). A switch is read first and gets only
+    what differs, atomically: one that refuses keeps what it had and is reported. A datapath id that
+    is not in the build gets nothing. SIGHUP reads BUILD again.
     """
     from controller.settings import Address, Damping, Duties, Settings, StoreGroup, Tls
 
