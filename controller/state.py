@@ -6,7 +6,7 @@ API, the status page and the metrics have what `Overview` makes of the state and
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from operator import itemgetter
@@ -23,12 +23,12 @@ from controller.cluster.cluster_member import ClusterMember
 from controller.rollout.mover import Mover
 from controller.switches.current import Current
 from controller.switches.events import (
-    EVENTS_KEPT,
     OF_A_LINK,
     OF_A_SWITCH,
     ActionTaken,
     BuildLoaded,
     Event,
+    KeptEvents,
     TokenRefused,
 )
 from controller.switches.session import LiveFabric
@@ -220,7 +220,7 @@ class Overview:
     """When the current build was loaded, by `time_of_day`."""
     _state_events: dict[tuple[str, str], Event] = field(default_factory=dict)
     """The event by which a switch or a link came into its state, by its key (`_subjects`)."""
-    _events: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=EVENTS_KEPT))
+    _events: KeptEvents[dict[str, Any]] = field(default_factory=KeptEvents)
     """The latest events."""
     _number: int = 0
     """The number of the last event."""
@@ -241,11 +241,12 @@ class Overview:
                 self._state_events[subject] = event
         if event.type is not ActionTaken:  # only who may read the action log learns of these
             line = str(event)
-            self._events.append({"number": self._number, **event.record(), "line": line})
+            record = {"number": self._number, **event.record(), "line": line}
+            self._events.add(self._number, event.kind, record)
 
     def events(self, after: int) -> list[dict[str, Any]]:
         """The kept events after this number."""
-        return [event for event in self._events if event["number"] > after]
+        return self._events.after(after)
 
     def health(self, state: State | None = None) -> dict[str, Any]:
         """The fabric in a few numbers."""

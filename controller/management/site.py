@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import traceback
 from asyncio import Condition, wait_for
-from collections import deque
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
@@ -21,7 +20,7 @@ from typing import Any, Protocol
 from urllib.parse import parse_qsl
 
 from controller.management.tokens import Role, Token, Tokens
-from controller.switches.events import EVENTS_KEPT, TokenRefused
+from controller.switches.events import KeptEvents, TokenRefused
 from controller.switches.peers import RejectedPeers
 
 MOST_HEAD = 16 * 1024
@@ -165,8 +164,8 @@ class ManagementApi:
     """Whether a build is being received, or has no answer yet."""
     _pages: dict[str, bytes] = field(default_factory=dict)
     """The pages that the controller has sent last, by name."""
-    _events: deque[tuple[int, bytes]] = field(default_factory=lambda: deque(maxlen=EVENTS_KEPT))
-    """The latest events: number and line."""
+    _events: KeptEvents[bytes] = field(default_factory=KeptEvents)
+    """The latest events, a line of JSON each."""
     _last_health: float = 0.0
     """When the controller's loop has sent `health` last, by `clock`."""
     _arrived: Condition = field(default_factory=Condition)
@@ -188,8 +187,9 @@ class ManagementApi:
         self.low_roles.tick()
         for name, page in pages.items():
             if name == "events":
-                lines = page.splitlines()
-                self._events.extend((json.loads(line)["number"], line) for line in lines)
+                for line in page.splitlines():
+                    record = json.loads(line)
+                    self._events.add(record["number"], record["event"], line)
             elif name == "tokens":
                 tokens = (Token(name, role, key.encode()) for name, role, key in json.loads(page))
                 self.tokens.accepted = tuple(tokens)
@@ -291,8 +291,7 @@ class ManagementApi:
         """The events after the one of this number, as a JSON list."""
         if not (after.isascii() and after.isdigit() and len(after) < 19):
             raise Refusal(400, "after: required the number of an event")
-        lines = [line for number, line in self._events if number > int(after)]
-        return Answer(200, b"[" + b", ".join(lines) + b"]\n")
+        return Answer(200, b"[" + b", ".join(self._events.after(int(after))) + b"]\n")
 
     async def _pass_on(self, request: Request, method: str, path: str, role: Role) -> Answer:
         """Pass a request on to the controller, and return its answer.

@@ -7,14 +7,18 @@ kinds (`KINDS`).
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import itemgetter
 from time import time
-from typing import Any
+from typing import Any, Generic, TypeVar
 
 Form = str | Callable[[Mapping[str, Any]], str]
 """A template that an event's fields fill, or a function of them."""
+EventForm = TypeVar("EventForm")
+"""The form in which events are kept: as a record, or as a line of JSON."""
 KINDS: list[Kind] = []
 """All kinds, in the order of the code."""
 EVENTS_KEPT = 1000
@@ -104,6 +108,44 @@ class Event:
     def _filled(self, form: Form) -> str:
         """A form with the event's fields."""
         return form(self.fields) if callable(form) else form.format_map(self.fields)
+
+
+class KeptEvents(Generic[EventForm]):
+    """The latest events, at most `EVENTS_KEPT`, in any form.
+
+    When there are too many, the kind that has most loses its oldest one. So a peer that causes
+    thousands of one kind does not wash the others away.
+    """
+
+    def __init__(self) -> None:
+        self._by_kind: dict[str, deque[tuple[int, EventForm]]] = {}
+        """The events of each kind with their numbers, the oldest first, by the kind's name."""
+        self._count = 0
+        """How many there are."""
+
+    def add(self, number: int, kind: str, event: EventForm) -> None:
+        """Add an event.
+
+        Args:
+            number: higher than those of all earlier events.
+            kind: the name of its kind.
+            event: the event.
+        """
+        self._by_kind.setdefault(kind, deque()).append((number, event))
+        self._count += 1
+        if self._count > EVENTS_KEPT:
+            max(self._by_kind.values(), key=len).popleft()
+            self._count -= 1
+
+    def after(self, number: int) -> list[EventForm]:
+        """The events with a higher number, in order."""
+        events = [
+            (event_number, event)
+            for events_of_kind in self._by_kind.values()
+            for event_number, event in events_of_kind
+            if event_number > number
+        ]
+        return [event for _, event in sorted(events, key=itemgetter(0))]
 
 
 # Switches

@@ -38,6 +38,7 @@ from controller.switches.events import (
     BugFound,
     ProgramRefused,
     SwitchLeft,
+    SwitchReaddressed,
 )
 from controller.switches.peers import MOST_REASONS, REPORT_PERIOD
 from controller.switches.session import LiveFabric
@@ -217,6 +218,23 @@ def test_events_after_a_number(api, overview):
     last, number = every[-1], str(EVENTS_KEPT + 1)
     assert (last["event"], last["node"], last["switch"]) == ("left", number, number)
     assert last["at"] == 1000.0
+
+
+def test_many_events_of_a_kind_leave_those_of_other_kinds(api, overview):
+    """A stranger who claims the datapath id of a switch that is away washed all others away."""
+    overview.happened(BugFound("repairing", "KeyError"))
+    for number in range(EVENTS_KEPT):
+        overview.happened(SwitchLeft("3"))
+        overview.happened(SwitchReaddressed("3", "192.0.2.9:1", "192.0.2.1"))
+        if number == EVENTS_KEPT // 2:
+            overview.happened(ProgramRefused("3", "why", None, None, "", 0))
+            api.get("/api/events")  # the HTTP process keeps its own
+    for client in (api, Client(api.api)):
+        kept = client.get("/api/events").json
+        assert len(kept) == EVENTS_KEPT
+        assert [event["number"] for event in kept] == sorted(event["number"] for event in kept)
+        assert [event["event"] for event in kept if "3" not in event["node"]] == ["bug"]
+        assert sum(event["event"] == "refused" for event in kept) == 1
 
 
 @pytest.mark.parametrize("after", ["x", "-1", "9" * 40])
