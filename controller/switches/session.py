@@ -538,14 +538,14 @@ class LiveFabric:
         vertex = switch.vertex
         if vertex is None:
             return
-        name = self.names[vertex]
+        name, was_complete = self.names[vertex], self.complete
         self._programmed.add(vertex)
         self.errors.pop(name, None)
         now, since = self.clock(), switch.connection.owns_vertex_since
         switch.connection.owns_vertex_since = None
         self.tell(events.SwitchProgrammed(name, None if since is None else now - since))
         self.upkeep.program_read(vertex, True)
-        if self.complete:
+        if self.complete and not was_complete:
             start, self._programming_start = self._programming_start, None
             seconds = 0.0 if start is None else now - start
             if not self._silent_load:
