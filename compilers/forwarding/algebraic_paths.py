@@ -81,7 +81,7 @@ def plane(q: int) -> Plane:
     gf = field(q)
     x, y, z = (np.ascontiguousarray(column) for column in points(q).T)
     # (0, 0, 1) is orthogonal to (x, y, 0), and (0, 1, -y/z) to (x, y, z): the first of its line.
-    near = np.where(z == 0, 0, 1 + gf.mul[gf.neg[y], gf.inv[z]]).astype(np.int32)
+    first_neighbour = np.where(z == 0, 0, 1 + gf.mul[gf.neg[y], gf.inv[z]]).astype(np.int32)
     return Plane(
         q,
         size=order(q),
@@ -92,7 +92,7 @@ def plane(q: int) -> Plane:
         mul=gf.mul,
         neg=gf.neg,
         inv=gf.inv,
-        first_neighbour=near,
+        first_neighbour=first_neighbour,
     )
 
 

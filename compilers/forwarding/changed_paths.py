@@ -8,8 +8,10 @@ Most pairs of switches keep their paths. The pairs that may take other paths are
 from the links and the rows that changed (`link_crossings`). Their packets are then followed
 forwards, before the change and after it.
 
-Letters in the loops: p a program, s, t and u switches, c an egress class, k a link, d the number of
-a destination. An *arc* is link k of switch s. Its number is s·K + k, which the loops call `arc`.
+In the loops, `part` is the share that is followed at the moment, and `marked` and `plain` are its
+parts with and without a mark. Letters: p a program, s, t and u switches, c an egress class, k a
+link, d the number of a destination. An *arc* is link k of switch s. Its number is s·K + k, which
+the loops call `arc`.
 """
 
 from __future__ import annotations
@@ -449,18 +451,18 @@ def flag_crossing_pairs(
     leaving: LinkShares,
     destinations: DestinationClasses,
     arcs: Array,
-    flagged: Array,
+    destinations_of_arc: Array,
     pairs: CrossingPairs,
     changed: Array,
 ) -> None:
-    """Mark the pairs that cross some arcs to some destinations.
+    """Flag the pairs that cross some arcs on the way to the destinations given for each arc.
 
     Args:
         p: the tables in links.
         leaving: the shares by which packets leave.
         destinations: the destinations.
         arcs: int64[n, 2], the arcs, each as switch and link.
-        flagged: bool[n, D], the destinations of each arc.
+        destinations_of_arc: bool[n, D], the destinations of each arc.
         pairs: a buffer.
         changed: bool[S, D], written: True for these pairs.
     """
@@ -468,7 +470,7 @@ def flag_crossing_pairs(
         pairs.entry_count[0] = 0
         collect_pairs(p, leaving, destinations, arcs[i, 0], arcs[i, 1], pairs)
         for x in range(pairs.entry_count[0]):
-            if flagged[i, pairs.destination[x]]:
+            if destinations_of_arc[i, pairs.destination[x]]:
                 changed[pairs.source[x], pairs.destination[x]] = True
 
 
@@ -477,20 +479,21 @@ def flag_changed_rows(
     before: FabricState,
     after: FabricState,
     switches: Array,
-    classes: Array,
-    flagged: Array,
+    is_changed: Array,
+    in_transit: Array,
     changed: Array,
 ) -> None:
-    """Mark the packets whose next hop depends on changed rows or classes of some switches.
+    """Flag the packets whose next hop depends on changed rows or classes of some switches.
 
     Args:
         before: the state before the change.
         after: the state after it.
         switches: int64[n], the switches.
-        classes: bool[n, C], the changed classes of each switch.
-        flagged: bool[n, K, D], written: the ingress links and destinations of packets in transit.
-        changed: bool[S, D], written: the pairs of switch and destination whose hosts' packets
-            depend on them.
+        is_changed: bool[n, C], the changed classes of each switch.
+        in_transit: bool[n, K, D], written: True for the ingress links and destinations of packets
+            in transit that depend on them.
+        changed: bool[S, D], written: True for the pairs of switch and destination whose hosts'
+            packets depend on them.
     """
     for i in range(len(switches)):
         s = switches[i]
@@ -498,14 +501,14 @@ def flag_changed_rows(
             c = before.egress_class[d, s]
             if c != after.egress_class[d, s]:
                 # Where packets were delivered, s is d itself, and its hosts send none over links.
-                flagged[i, :, d], changed[s, d] = True, c != DELIVER
-            elif c >= 0 and classes[i, c]:
+                in_transit[i, :, d], changed[s, d] = True, c != DELIVER
+            elif c >= 0 and is_changed[i, c]:
                 changed[s, d] = True
-                for ingress in range(flagged.shape[1]):
+                for ingress in range(in_transit.shape[1]):
                     for m in range(before.next_hops.transit_links.shape[3]):
                         link_before = before.next_hops.transit_links[s, c, ingress, m]
                         if link_before != after.next_hops.transit_links[s, c, ingress, m]:
-                            flagged[i, ingress, d] = True
+                            in_transit[i, ingress, d] = True
 
 
 class ChangeEffect(NamedTuple):
@@ -534,32 +537,41 @@ class IntactPaths(NamedTuple):
     ) -> NDArray[np.bool_]:
         """bool[S, D]: the pairs whose packets can take other paths.
 
+        These are packets that cross one of the arcs, and packets whose next hop differs at one of
+        the switches.
+
         Args:
             after: the state after the change.
             arcs: int64[n, 2], the arcs that are down, each as switch and link.
             rows: int64[m], the switches with changed rows.
             classes: int64[l, 2], the changed classes, each as switch and class.
         """
-        (ends, switch_count), p = self.state.egress_class.shape, self.state.program
-        changed, most_links = np.zeros((switch_count, ends), np.bool_), p.far.shape[1]
+        p, most_links = self.state.program, self.state.program.far.shape[1]
+        destination_count, switch_count = self.state.egress_class.shape
+        changed = np.zeros((switch_count, destination_count), np.bool_)
         switches = np.union1d(rows, classes[:, 0])
         # bool[n, C], the changed classes of each of these switches.
         is_changed = np.zeros((len(switches), p.order.shape[1]), np.bool_)
         is_changed[np.searchsorted(switches, classes[:, 0]), classes[:, 1]] = True
-        flagged = np.zeros((len(switches), most_links, ends), np.bool_)
-        mark_next_hops = for_packets(self.packets, flag_changed_rows)
-        mark_next_hops(self.state, after, switches, is_changed, flagged, changed)
-        # Packets in transit that come in by a flagged link have left its far end by that link.
-        place, ingress = np.nonzero(flagged.any(axis=2) & (p.far[switches] >= 0))
-        s = switches[place]
-        into = np.stack((p.far[s, ingress], p.far_link[s, ingress]), axis=1).astype(np.int64)
-        changed_arcs = np.concatenate((arcs, into))
-        changed_destinations = np.concatenate(
-            (np.ones((len(arcs), ends), np.bool_), flagged[place, ingress])
+        # bool[n, K, D], the ingress links and destinations of packets in transit there.
+        in_transit = np.zeros((len(switches), most_links, destination_count), np.bool_)
+        flag_rows = for_packets(self.packets, flag_changed_rows)
+        flag_rows(self.state, after, switches, is_changed, in_transit, changed)
+        # Packets in transit that come in by such a link have left its far end by that link.
+        switch_index, ingress = np.nonzero(in_transit.any(axis=2) & (p.far[switches] >= 0))
+        s = switches[switch_index]
+        arcs_into = np.stack((p.far[s, ingress], p.far_link[s, ingress]), axis=1).astype(np.int64)
+        every_destination = np.ones((len(arcs), destination_count), np.bool_)
+        flag_pairs = for_packets(self.packets, flag_crossing_pairs)
+        flag_pairs(
+            p,
+            self.leaving,
+            self.destinations,
+            np.concatenate((arcs, arcs_into)),
+            np.concatenate((every_destination, in_transit[switch_index, ingress])),
+            CrossingPairs.buffer(switch_count, destination_count, most_links),
+            changed,
         )
-        pairs = CrossingPairs.buffer(switch_count, ends, most_links)
-        mark = for_packets(self.packets, flag_crossing_pairs)
-        mark(p, self.leaving, self.destinations, changed_arcs, changed_destinations, pairs, changed)
         return changed
 
     def shares(self, after: FabricState, changed: NDArray[np.bool_]) -> ChangeEffect:
@@ -578,5 +590,5 @@ class IntactPaths(NamedTuple):
             if count <= capacity:
                 break
             capacity = count
-        cut = ChangedShares(*(column[:count] for column in shares))
-        return ChangeEffect(cut, bool((arrived > -LOST_PART).all()))
+        written = ChangedShares(*(column[:count] for column in shares))
+        return ChangeEffect(written, arrives=bool((arrived > -LOST_PART).all()))

@@ -51,14 +51,14 @@ from compilers.forwarding.rule import (
 )
 from compilers.forwarding.single_failures import ENDLESS, write_minimal_hops
 
-PATHS, LONGEST, STRAYS, LONGEST_MET, ADDED = range(5)
+PATH_COUNT, LONGEST_PATH, LOST_STATES, LONGEST_AFTER_FAILURE, ADDED_LINKS = range(5)
 """Columns of the figures that `walk_cases` computes for a destination.
 
-- PATHS: how many paths hosts may choose.
-- LONGEST: the links of the longest of these paths.
-- STRAYS: in how many states packets are lost without failures.
-- LONGEST_MET: the links of the longest path of a packet that met a failure.
-- ADDED: the most links that failures add to a path.
+- PATH_COUNT: how many paths hosts may choose.
+- LONGEST_PATH: the links of the longest of these paths.
+- LOST_STATES: in how many states packets are lost without failures.
+- LONGEST_AFTER_FAILURE: the links of the longest path of a packet that met a failure.
+- ADDED_LINKS: the most links that failures add to a path.
 """
 CASE, STATE, PREVIOUS, FOR_EVER = range(4)
 """Columns of lost packets, a row for each pair of a case and a state that loses packets.
@@ -272,7 +272,7 @@ def intact_paths(
         each_link: as in `state_of`.
         scratch: its `depth` is -1 for all states before; its `depth`, `states`,
             `minimal_hops` and `next_switch` are written.
-        figures: int64, written: PATHS, LONGEST, STRAYS.
+        figures: int64, written: PATH_COUNT, LONGEST_PATH, LOST_STATES.
 
     Returns:
         How many states occur.
@@ -281,11 +281,11 @@ def intact_paths(
     for s in range(len(p.far)):
         scratch.next_switch[s] = minimal_far[s, egress[s]]
     write_minimal_hops(d, scratch.next_switch, scratch.minimal_hops)
-    count, figures[PATHS] = write_host_states(
+    count, figures[PATH_COUNT] = write_host_states(
         p, has_hosts, egress, d, scratch.depth, scratch.states
     )
     outcome = flood(p, egress, d, no_failures, each_link, scratch.depth, scratch.states, count)
-    figures[STRAYS], figures[LONGEST] = outcome.lost_count, outcome.max_hops
+    figures[LOST_STATES], figures[LONGEST_PATH] = outcome.lost_count, outcome.max_hops
     return outcome.state_count
 
 
@@ -315,7 +315,7 @@ def packets_lost(
             `stamp` + i. It is larger than those of earlier calls, so that nothing has to be cleared
             between calls.
         scratch: filled by `intact_paths`; its `last_row` is -1 for all cases.
-        figures: int64, raised: LONGEST_MET, ADDED.
+        figures: int64, raised: LONGEST_AFTER_FAILURE, ADDED_LINKS.
         longest: int64 by case, raised to the links of the longest path of a packet that met its
             failures.
 
@@ -348,8 +348,10 @@ def packets_lost(
                 if links >= 0:
                     whole_path = scratch.depth[states[i]] + links
                     longest[case] = max(longest[case], whole_path)
-                    figures[LONGEST_MET] = max(figures[LONGEST_MET], whole_path)
-                    figures[ADDED] = max(figures[ADDED], links - scratch.minimal_hops[s])
+                    figures[LONGEST_AFTER_FAILURE] = max(figures[LONGEST_AFTER_FAILURE], whole_path)
+                    figures[ADDED_LINKS] = max(
+                        figures[ADDED_LINKS], links - scratch.minimal_hops[s]
+                    )
                     continue
                 lost = with_space(lost, count)
                 lost[count, CASE], lost[count, STATE] = case, states[i]
@@ -533,7 +535,7 @@ def walk_cases(
         cases: the sets of failures.
         scratch: of `scratch_for` these cases.
         each_link: as in `state_of`; True where two elements or more fail at once.
-        figures: int64[D, 5], all 0; written, with the columns PATHS to ADDED.
+        figures: int64[D, 5], all 0; written, with the columns PATH_COUNT to ADDED_LINKS.
         longest: int64 by case, raised to the longest path of a packet that met its failures.
 
     Returns:

@@ -145,23 +145,22 @@ class TabulatedHops:
         # int64[n, V], by pair the order of intermediates: the source itself comes first.
         intermediate_order = np.argsort(candidates != source[:, None], axis=1, kind="stable")
         pair = np.repeat(np.arange(len(source)), len(candidates))
-        first, second = self.legs
-        # The index of both legs of each path, in the order in which `TwoLegs` has them.
-        to_intermediate = (source[:, None] * len(candidates) + intermediate_order).ravel()
-        from_intermediate = (
-            first.last_switch[to_intermediate] * len(self.program.far) + destination[pair]
-        )
-        is_lost = first.links_or_fault[to_intermediate] < 0
-        second_arcs = np.where(is_lost, -1, second.arcs[:, from_intermediate]).astype(np.int32)
-        arcs = np.concatenate((first.arcs[:, to_intermediate], second_arcs))
+        first_legs, second_legs = self.legs
+        # int64[m], the number of the first leg of each path, and that of its second leg, which
+        # begins where the first one ends; in the order in which `TwoLegs` has them.
+        first = (source[:, None] * len(candidates) + intermediate_order).ravel()
+        second = first_legs.last_switch[first] * len(self.program.far) + destination[pair]
+        is_lost = first_legs.links_or_fault[first] < 0
+        second_arcs = np.where(is_lost, -1, second_legs.arcs[:, second]).astype(np.int32)
+        arcs = np.concatenate((first_legs.arcs[:, first], second_arcs))
         return HostPaths(
             pair=pair,
             share=np.full(len(pair), 1 / len(candidates)),
             links_or_fault=_total_length(
-                first.links_or_fault[to_intermediate], second.links_or_fault[from_intermediate]
+                first_legs.links_or_fault[first], second_legs.links_or_fault[second]
             ),
             last_switch=np.where(
-                is_lost, first.last_switch[to_intermediate], second.last_switch[from_intermediate]
+                is_lost, first_legs.last_switch[first], second_legs.last_switch[second]
             ),
             arcs=arcs,
             is_marked=np.zeros_like(arcs, np.bool_),
@@ -171,15 +170,16 @@ class TabulatedHops:
     def legs(self) -> TwoLegs:
         """The two legs of packets over intermediates."""
         switches, candidates = np.arange(len(self.program.far)), intermediates(self.walks.build)
-        first = self._followed(
-            np.repeat(switches, len(candidates)),
-            np.tile(candidates, len(switches)),
-            to_intermediates=True,
+        return TwoLegs(
+            to_intermediates=self._followed(
+                np.repeat(switches, len(candidates)),
+                np.tile(candidates, len(switches)),
+                to_intermediates=True,
+            ),
+            from_intermediates=self._followed(
+                np.repeat(switches, len(switches)), np.tile(switches, len(switches))
+            ),
         )
-        second = self._followed(
-            np.repeat(switches, len(switches)), np.tile(switches, len(switches))
-        )
-        return TwoLegs(first, second)
 
     def lengths_over_intermediates(self) -> tuple[NDArray[np.int16], NDArray[np.int16]]:
         """The fewest and the most links between switches, over any of the intermediates.
@@ -189,19 +189,17 @@ class TabulatedHops:
             fewer than any number of links.
         """
         switches = len(self.program.far)
-        first, second = self.legs
-        to_intermediate, end = (
-            first.links_or_fault.reshape(switches, -1),
-            first.last_switch.reshape(switches, -1),
-        )
-        from_switch = second.links_or_fault.reshape(switches, -1)
+        first_legs, second_legs = self.legs
+        # [S, V], by source and intermediate the length of the first leg, and its last switch.
+        first_length = first_legs.links_or_fault.reshape(switches, -1)
+        last_switch = first_legs.last_switch.reshape(switches, -1)
+        # [S, S], by first switch and destination the length of the second leg.
+        second_length = second_legs.links_or_fault.reshape(switches, -1)
         # Begin with more than any path has, and with the lowest of all faults.
-        fewest = np.full_like(from_switch, 2 * MOST_HOPS)
-        most = np.full_like(from_switch, MISDELIVERED)
-        for intermediate in range(to_intermediate.shape[1]):
-            total = _total_length(
-                to_intermediate[:, intermediate, None], from_switch[end[:, intermediate]]
-            )
+        fewest = np.full_like(second_length, 2 * MOST_HOPS)
+        most = np.full_like(second_length, MISDELIVERED)
+        for v in range(first_length.shape[1]):
+            total = _total_length(first_length[:, v, None], second_length[last_switch[:, v]])
             np.minimum(fewest, total, out=fewest)
             np.maximum(most, total, out=most)
         return fewest, most
@@ -215,11 +213,14 @@ class TabulatedHops:
         Returns:
             int64[S·K], the fewest packets on each arc; and int64[S·K], the most.
         """
-        first, second = self.legs
+        first_legs, second_legs = self.legs
         switches = len(packets)
-        ends = np.where(first.links_or_fault < 0, LOST_ON_LEG, first.last_switch)
+        ends = np.where(first_legs.links_or_fault < 0, LOST_ON_LEG, first_legs.last_switch)
         ends = ends.reshape(switches, -1).astype(np.int32)
-        first_arcs, second_arcs = _by_source(first, switches), _by_source(second, switches)
+        first_arcs, second_arcs = (
+            _by_source(first_legs, switches),
+            _by_source(second_legs, switches),
+        )
         fewest, most = np.zeros((2, self.program.far.size), np.int64)
         add = for_packets(int(np.count_nonzero(packets)) * ends.shape[1], add_packet_bounds)
         add(first_arcs, ends, second_arcs, packets, fewest, most)

@@ -117,11 +117,11 @@ def add_packet_bounds(
     path = np.empty(first_legs.shape[2] + second_legs.shape[2], np.int64)
     arcs = len(most)
     counts = ArcCounts(
-        np.zeros(arcs, np.int64),
-        np.zeros(arcs, np.int64),
-        np.zeros(arcs, np.int64),
-        np.zeros(arcs, np.int64),
-        np.empty(arcs, np.int64),
+        path_count=np.zeros(arcs, np.int64),
+        by_current_path=np.zeros(arcs, np.int64),
+        fewest_crossings=np.zeros(arcs, np.int64),
+        most_crossings=np.zeros(arcs, np.int64),
+        crossed=np.empty(arcs, np.int64),
     )
     for s in range(switches):
         for d in range(switches):

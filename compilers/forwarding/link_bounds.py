@@ -12,8 +12,8 @@ The prices of sources and those of destinations are lowered alternately until th
 enough. If that does not suffice, an auction finds better ones. Pairs are collected link by link
 (`link_crossings`), so that no matrix of all pairs is made.
 
-Letters in the loops: s a source, d the number of a destination, k a link of s, x an entry. An *arc*
-is a switch and one of its links.
+Letters in the loops: s a source, d the number of a destination, k a link of s, x an entry, i the
+index of a link in `PairsByLink`. An *arc* is a switch and one of its links.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ def lowest_payment(
     low_enough: float,
     prices: PairPrices,
 ) -> float:
-    """The lowest payment of switches for a link that is found, until it is low enough.
+    """The lowest payment for a link that was found, searching until one is low enough.
 
     Args:
         pairs: the pairs that cross the link.
@@ -232,22 +232,23 @@ def payment(prices: PairPrices, sends: Array, takes: Array) -> float:
 
 
 @loop
-def write_loads(before: PairsByLink, growth: PairsByLink, arcs: Array, loads: Array) -> None:
+def write_loads(before: PairsByLink, growth: PairsByLink, links: Array, loads: Array) -> None:
     """Write the shares of all pairs that cross some links after a change.
 
     Args:
         before: the pairs that crossed each link before.
         growth: the growth of shares since then.
-        arcs: int64[n], the indexes of the links in `PairsByLink`.
+        links: int64[n], the indices of the links in `PairsByLink`.
         loads: float64[n, S, D], zeros, written.
     """
-    for i in range(len(arcs)):
-        for x in range(before.first_of_link[arcs[i]], before.first_of_link[arcs[i] + 1]):
-            loads[i, before.source[x], before.destination[x]] = before.share[x]
-        for x in range(growth.first_of_link[arcs[i]], growth.first_of_link[arcs[i] + 1]):
+    for row in range(len(links)):
+        i = links[row]
+        for x in range(before.first_of_link[i], before.first_of_link[i + 1]):
+            loads[row, before.source[x], before.destination[x]] = before.share[x]
+        for x in range(growth.first_of_link[i], growth.first_of_link[i + 1]):
             s, d = growth.source[x], growth.destination[x]
-            share = loads[i, s, d] + growth.share[x]
-            loads[i, s, d] = share if share > EQUAL_SHARES else 0.0
+            share = loads[row, s, d] + growth.share[x]
+            loads[row, s, d] = share if share > EQUAL_SHARES else 0.0
 
 
 @loop
@@ -274,20 +275,21 @@ def raise_bounds(
         raised: float64[n], zeros, written.
     """
     # A buffer for `write_unpaid`: the share of each pair on one link.
-    load, switches, ends = np.zeros((len(sends), len(takes))), len(sends), len(takes)
+    sources, destinations = len(sends), len(takes)
+    load = np.zeros((sources, destinations))
     unpaid = UnpaidShares(
         np.empty(load.size, np.int64), np.empty(load.size, np.int64), np.empty(load.size)
     )
-    for arc in range(len(raised)):
-        if growth.first_of_link[arc] == growth.first_of_link[arc + 1]:
+    for i in range(len(raised)):
+        if growth.first_of_link[i] == growth.first_of_link[i + 1]:
             continue
-        row = min(arc, len(paid_before.source) - 1)  # 0 where one row is for all links
-        n = write_unpaid(before, growth, paid_before, arc, row, load, unpaid)
-        by_source = PairPrices(np.zeros(switches), np.zeros(ends))
-        by_destination = PairPrices(np.zeros(switches), np.zeros(ends))
-        by_either = PairPrices(np.zeros(switches), np.zeros(ends))
-        pairs_of_source = np.zeros(switches, np.int64)
-        pairs_of_destination = np.zeros(ends, np.int64)
+        price_row = min(i, len(paid_before.source) - 1)  # 0 where one row is for all links
+        n = write_unpaid(before, growth, paid_before, i, price_row, load, unpaid)
+        by_source = PairPrices(np.zeros(sources), np.zeros(destinations))
+        by_destination = PairPrices(np.zeros(sources), np.zeros(destinations))
+        by_either = PairPrices(np.zeros(sources), np.zeros(destinations))
+        pairs_of_source = np.zeros(sources, np.int64)
+        pairs_of_destination = np.zeros(destinations, np.int64)
         for x in range(n):
             s, d, share = unpaid.source[x], unpaid.destination[x], unpaid.share[x]
             by_source.source[s] = max(by_source.source[s], share)
@@ -300,7 +302,7 @@ def raise_bounds(
                 by_either.source[s] = max(by_either.source[s], share)
             else:
                 by_either.destination[d] = max(by_either.destination[d], share)
-        raised[arc] = min(
+        raised[i] = min(
             payment(by_either, sends, takes),
             payment(by_source, sends, takes),
             payment(by_destination, sends, takes),
@@ -312,8 +314,8 @@ def write_unpaid(
     before: PairsByLink,
     growth: PairsByLink,
     paid_before: PairPrices,
-    arc: int,
-    row: int,
+    i: int,
+    price_row: int,
     load: Array,
     unpaid: UnpaidShares,
 ) -> int:
@@ -323,8 +325,8 @@ def write_unpaid(
         before: the pairs that crossed each link before.
         growth: the growth of shares since then.
         paid_before: the prices before.
-        arc: the index of the link in `PairsByLink`.
-        row: the row of its prices.
+        i: the index of the link in `PairsByLink`.
+        price_row: the row of its prices in `paid_before`.
         load: float64[S, D], zeros, and so it is left.
         unpaid: written.
 
@@ -332,16 +334,16 @@ def write_unpaid(
         How many shares are written.
     """
     n = 0
-    for x in range(before.first_of_link[arc], before.first_of_link[arc + 1]):
+    for x in range(before.first_of_link[i], before.first_of_link[i + 1]):
         load[before.source[x], before.destination[x]] = before.share[x]
-    for x in range(growth.first_of_link[arc], growth.first_of_link[arc + 1]):
+    for x in range(growth.first_of_link[i], growth.first_of_link[i + 1]):
         s, d = growth.source[x], growth.destination[x]
         share = load[s, d] + growth.share[x]
-        share -= paid_before.source[row, s] + paid_before.destination[row, d]
+        share -= paid_before.source[price_row, s] + paid_before.destination[price_row, d]
         if share > 0:
             unpaid.source[n], unpaid.destination[n], unpaid.share[n] = s, d, share
             n += 1
-    for x in range(before.first_of_link[arc], before.first_of_link[arc + 1]):
+    for x in range(before.first_of_link[i], before.first_of_link[i + 1]):
         load[before.source[x], before.destination[x]] = 0
     return n
 

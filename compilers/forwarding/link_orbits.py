@@ -128,10 +128,13 @@ class IngressLinks(NamedTuple):
         return self.after_links(plain | (onward.transpose(1, 0, 2) > 0))
 
 
-def states_met(crossings: LinkCrossings) -> NDArray[np.bool_]:
-    """bool[S, C, K]: the switches, classes and ingress links that packets in transit meet."""
+def occurring_states(crossings: LinkCrossings) -> NDArray[np.bool_]:
+    """bool[S, C, K]: the states of packets in transit, by switch, class and ingress link.
+
+    Packets to all destinations of a block are followed at once, a link a round.
+    """
     egress, ingress = crossings.destinations.egress_class, IngressLinks.of(crossings)
-    met = np.zeros(crossings.next_hops.transit_links.shape[:3], np.bool_)
+    occurs = np.zeros(crossings.next_hops.transit_links.shape[:3], np.bool_)
     step = max(1, CELLS_AT_ONCE // crossings.program.far.size)
     for begin in range(0, len(egress), step):
         block = egress[begin : begin + step]
@@ -139,13 +142,16 @@ def states_met(crossings: LinkCrossings) -> NDArray[np.bool_]:
         visited = np.zeros(is_ingress.shape, np.bool_)
         while is_ingress.any():
             visited |= is_ingress
-            leaves = _leaving(crossings, is_ingress, block, met)
+            leaves = _leaving(crossings, is_ingress, block, occurs)
             is_ingress = ingress.after_links(leaves) & ~visited
-    return met
+    return occurs
 
 
 def _leaving(
-    crossings: LinkCrossings, is_ingress: NDArray[np.bool_], egress: Array, met: NDArray[np.bool_]
+    crossings: LinkCrossings,
+    is_ingress: NDArray[np.bool_],
+    egress: Array,
+    occurs: NDArray[np.bool_],
 ) -> NDArray[np.bool_]:
     """bool[n, S, K]: the links by which packets for n destinations leave in transit.
 
@@ -153,21 +159,25 @@ def _leaving(
         crossings: the tables.
         is_ingress: bool[n, S, K], their ingress links.
         egress: int16[n, S], the classes for the destinations.
-        met: bool[S, C, K], written: the states of these packets.
+        occurs: bool[S, C, K], written: True for the states of these packets.
     """
     _, switches, most_links = is_ingress.shape
-    # Flat indices are quicker than three arrays of indices. A cell is (destination, switch, ingress
-    # link), a row is (destination, switch), and a state is (switch, class, ingress link).
+    # Flat indices are quicker than three arrays of indices. A row is a destination and a switch; a
+    # cell is a row and an ingress link; a state is a switch, a class and an ingress link.
     cell = np.flatnonzero(is_ingress)
-    row = cell // most_links
+    row, ingress = np.divmod(cell, most_links)
     c = egress.ravel()[row]
     is_forwarded = c >= 0
-    cell, row, c = cell[is_forwarded], row[is_forwarded], c[is_forwarded]
-    transit, leaves = crossings.next_hops.transit_links, np.zeros(is_ingress.shape, np.bool_)
-    state = (row % switches * transit.shape[1] + c) * most_links + cell % most_links
-    met.ravel()[state] = True
+    row, ingress, c = row[is_forwarded], ingress[is_forwarded], c[is_forwarded]
+    s = row % switches
+    transit = crossings.next_hops.transit_links
+    state = (s * transit.shape[1] + c) * most_links + ingress
+    occurs.ravel()[state] = True
+    leaves = np.zeros(is_ingress.shape, np.bool_)
+    leaves_of_row = leaves.reshape(-1, most_links)  # a view
     for link in transit.reshape(-1, transit.shape[3])[state].T:  # the i-th next link of each state
-        leaves.reshape(-1, most_links)[row[link >= 0], link[link >= 0]] = True
+        exists = link >= 0
+        leaves_of_row[row[exists], link[exists]] = True
     return leaves
 
 
@@ -180,25 +190,25 @@ class SymmetryCheck:
     """Checks whether tables have automorphisms of the graph.
 
     At first all states are compared. Only if some state differs are packets followed, to find the
-    states that occur (`states_met`).
+    states that occur (`occurring_states`).
     """
 
     def __init__(self, crossings: LinkCrossings) -> None:
         self.crossings = crossings
         """The tables."""
-        self.met = np.ones(crossings.next_hops.transit_links.shape[:3], np.bool_)
-        """bool[S, C, K]: the states that count, at first all (`states_met`)."""
+        self.compared = np.ones(crossings.next_hops.transit_links.shape[:3], np.bool_)
+        """bool[S, C, K]: the states that are compared: at first all, then those that occur."""
 
     def holds_for(self, moved: MovedTables) -> bool:
         """Whether the tables have an automorphism in all states that packets can meet."""
         if not moved.keeps_hosts(self.crossings):
             return False
-        if moved.keeps_transit(self.crossings, self.met):
+        if moved.keeps_transit(self.crossings, self.compared):
             return True
-        if not self.met.all():
+        if not self.compared.all():
             return False
-        self.met = states_met(self.crossings)
-        return moved.keeps_transit(self.crossings, self.met)
+        self.compared = occurring_states(self.crossings)
+        return moved.keeps_transit(self.crossings, self.compared)
 
 
 class MovedTables(NamedTuple):
@@ -280,20 +290,21 @@ class MovedTables(NamedTuple):
         onward_of_image = p.onward[self.switch[s], self.link[s, ingress], self.link[s, k]]
         return bool(onward_of_image.all() and (is_spread[c] == is_spread[image_class]).all())
 
-    def keeps_transit(self, crossings: LinkCrossings, met: NDArray[np.bool_]) -> bool:
+    def keeps_transit(self, crossings: LinkCrossings, compared: NDArray[np.bool_]) -> bool:
         """Whether packets in transit leave the image of a switch by the images of their links.
 
         Args:
             crossings: the tables.
-            met: bool[S, C, K], the switches, classes and ingress links that count.
+            compared: bool[S, C, K], the states that are compared.
         """
-        met = met & (self.link >= 0)[:, None]
-        if met[self.egress_class < 0].any():
+        compared = compared & (self.link >= 0)[:, None]
+        if compared[self.egress_class < 0].any():
             return False
-        s, c, ingress = np.nonzero(met)
-        transit, image_switch = crossings.next_hops.transit_links, self.switch[s]
-        has_link = transit[s, c, ingress] >= 0
-        images = np.where(has_link, self.link[s[:, None], transit[s, c, ingress]], -1)
-        of_image = transit[image_switch, self.egress_class[s, c], self.link[s, ingress]]
-        of_image = np.maximum(of_image, -1)  # DROP and the like count as no link
-        return bool((np.sort(images, axis=1) == np.sort(of_image, axis=1)).all())
+        s, c, ingress = np.nonzero(compared)
+        transit = crossings.next_hops.transit_links
+        next_links = transit[s, c, ingress]  # int16[n, M], those of each state
+        images = np.where(next_links >= 0, self.link[s[:, None], next_links], -1)
+        links_of_image = transit[self.switch[s], self.egress_class[s, c], self.link[s, ingress]]
+        links_of_image = np.maximum(links_of_image, -1)  # DROP and the like count as no link
+        # Their order does not matter, as packets are shared equally.
+        return bool((np.sort(images, axis=1) == np.sort(links_of_image, axis=1)).all())

@@ -207,7 +207,7 @@ def write_host_shares(
         weight: uint16[S, C, 1 + A], of `Classes`.
         failed: int64[n], the failed elements.
         s: the switch.
-        table: its `host` and `marked` are written for this switch.
+        table: its `host_share` and `marked_share` are written for this switch.
         link: a buffer of `next_links`, int64[K + 1].
         tags: a buffer of `next_links`, int64[K + 1].
     """

@@ -262,10 +262,14 @@ def link_waits(
     link, tags = np.empty(most_links + 1, np.int64), np.empty(most_links + 1, np.int64)
     is_queued = np.zeros(states, np.bool_)
     without_failure = ChannelScratch(
-        np.full(states, -1, np.int16), np.empty(states, np.int32), is_queued
+        channels=np.full(states, -1, np.int16),
+        reached=np.empty(states, np.int32),
+        is_queued=is_queued,
     )
     under_failure = ChannelScratch(
-        np.full(states, -1, np.int16), np.empty(states, np.int32), is_queued
+        channels=np.full(states, -1, np.int16),
+        reached=np.empty(states, np.int32),
+        is_queued=is_queued,
     )
     depth = np.empty(states, np.int8)
     highest, endless = 0, False

@@ -262,9 +262,8 @@ class ManyPackets:
             and int64[m], the links of these next hops, or DELIVER or DROP.
         """
         next_of = for_packets(self.walks.packets, next_links_of_packets)
-        if (
-            next_of is next_links_of_packets
-        ):  # plain Python is slow: equal packets are evaluated once
+        # Plain Python is slow: there, equal packets are evaluated once.
+        if next_of is next_links_of_packets:
             one_of_equals, distinct_of_packet = _equal_rows(np.hstack((packets, failed)))
             packets, failed = packets[one_of_equals], failed[one_of_equals]
         else:

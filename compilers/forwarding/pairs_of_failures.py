@@ -36,12 +36,12 @@ from compilers.forwarding.rule import DELIVER, DROP, HOST, MARKED, Array, Progra
 from compilers.forwarding.single_failures import write_minimal_hops
 from compilers.tables.fib import MOST_HOPS
 
-LONGEST_MET, ADDED, LOSES = range(3)
+LONGEST_AFTER_FAILURES, ADDED_LINKS, LOSES_PACKETS = range(3)
 """Columns of what `walk_pairs` writes for a destination.
 
-- LONGEST_MET: the most links of a path that met two failures.
-- ADDED: the most links that two failures add to a path.
-- LOSES: 1 if a packet is lost, else 0.
+- LONGEST_AFTER_FAILURES: the most links of a path that met two failures.
+- ADDED_LINKS: the most links that two failures add to a path.
+- LOSES_PACKETS: 1 if a packet is lost, else 0.
 """
 COLUMNS = 3
 """The number of these columns."""
@@ -144,7 +144,7 @@ def walk_second_failures(
                 seconds[count] = next_elements[x]
                 count += 1
     if not arrives and meets_failures(p, s, ingress, c, d, first_only):
-        figures[LOSES] = 1
+        figures[LOSES_PACKETS] = 1
     # All second failures that leave the path as it is have the effect of the first failure alone.
     # If there are any, they are tried as one: `first` is its own second failure.
     seconds[count] = first
@@ -156,10 +156,12 @@ def walk_second_failures(
             continue
         links = longest_path(p, egress, s, ingress, d, failed, EACH_LINK, visited, reached)
         if links >= 0:
-            figures[LONGEST_MET] = max(figures[LONGEST_MET], depth[state] + links)
-            figures[ADDED] = max(figures[ADDED], links - minimal_hops[s])
+            figures[LONGEST_AFTER_FAILURES] = max(
+                figures[LONGEST_AFTER_FAILURES], depth[state] + links
+            )
+            figures[ADDED_LINKS] = max(figures[ADDED_LINKS], links - minimal_hops[s])
         else:
-            figures[LOSES] = 1
+            figures[LOSES_PACKETS] = 1
 
 
 @loop

@@ -50,15 +50,23 @@ ENDLESS, ELSEWHERE = -5, -4
 """In place of a number of links, as DROP: the packet is forwarded for ever; it is delivered at
 another switch."""
 
-PATHS, LONGEST, SUSPECT, LINK_LONGEST, LINK_ADDED, NODE_LONGEST, NODE_ADDED = range(7)
+(
+    PATH_COUNT,
+    LONGEST_PATH,
+    SUSPECT,
+    LONGEST_AFTER_LINK,
+    ADDED_BY_LINK,
+    LONGEST_AFTER_NODE,
+    ADDED_BY_NODE,
+) = range(7)
 """Columns of what `walk_paths` writes for a destination.
 
-- PATHS: the paths that hosts may choose.
-- LONGEST: the links of the longest path.
+- PATH_COUNT: the paths that hosts may choose.
+- LONGEST_PATH: the links of the longest path.
 - SUSPECT: whether a packet is lost.
-- LINK_LONGEST: the longest path of a packet that met a failed link.
-- LINK_ADDED: the most links that a failed link adds to a path.
-- NODE_LONGEST, NODE_ADDED: the same for failed switches.
+- LONGEST_AFTER_LINK: the longest path of a packet that met a failed link.
+- ADDED_BY_LINK: the most links that a failed link adds to a path.
+- LONGEST_AFTER_NODE, ADDED_BY_NODE: the same for failed switches.
 """
 COLUMNS = 7
 """The number of these columns."""
@@ -575,7 +583,7 @@ def meet_failures(
         node_fails: whether switches fail.
         b: with the states after `follow_without_failures`.
         count: how many these are.
-        figures: int64[COLUMNS], raised: the columns from LINK_LONGEST on.
+        figures: int64[COLUMNS], raised: the columns from LONGEST_AFTER_LINK on.
     """
     lost = False
     for state in b.reached[:count]:
@@ -592,12 +600,16 @@ def meet_failures(
         depth, minimal = b.depth[state], b.minimal_hops[s]
         detour = follow_detour(p.order, next_hop, egress, d, s, place, v, LINK_DOWN)
         if link_fails:
-            lost |= raise_lengths(figures, LINK_LONGEST, depth, detour.links_or_fault, minimal)
+            lost |= raise_lengths(
+                figures, LONGEST_AFTER_LINK, depth, detour.links_or_fault, minimal
+            )
         if node_fails and v != d:
             # A packet that would come to v once has the same detour if v is down.
             if detour.meets_again:
                 detour = follow_detour(p.order, next_hop, egress, d, s, place, v, NODE_DOWN)
-            lost |= raise_lengths(figures, NODE_LONGEST, depth, detour.links_or_fault, minimal)
+            lost |= raise_lengths(
+                figures, LONGEST_AFTER_NODE, depth, detour.links_or_fault, minimal
+            )
     return lost
 
 
@@ -607,7 +619,7 @@ def raise_lengths(figures: Array, column: int, depth: int, links: int, minimal: 
 
     Args:
         figures: int64[COLUMNS], raised.
-        column: LINK_LONGEST or NODE_LONGEST.
+        column: LONGEST_AFTER_LINK or LONGEST_AFTER_NODE.
         depth: the links up to the failure.
         links: the links from there on; negative if the packet is lost.
         minimal: the links of the minimal path from there on.
@@ -674,7 +686,7 @@ def walk_paths(
                 followed.state_count,
                 figures[j],
             )
-        figures[j, PATHS], figures[j, LONGEST] = of_hosts.path_count, followed.max_hops
+        figures[j, PATH_COUNT], figures[j, LONGEST_PATH] = of_hosts.path_count, followed.max_hops
         figures[j, SUSPECT] = suspect
         for state in b.reached[: followed.state_count]:
             b.depth[state] = -1

@@ -238,11 +238,9 @@ class SinglePackets:
     def _failed(self, switch: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
         """int64[n], the failed elements, as `program_of` numbers them for this one switch."""
         far = self.build.wiring.far[switch]
-        links = [
-            k
-            for pair in self.failed_links
-            if switch in pair
-            for k in np.flatnonzero(far == sum(pair) - switch).tolist()  # the other end of the pair
-        ]
-        switches = [len(far) + failed_switch for failed_switch in self.failed_switches]
-        return np.array([*links, *switches], np.int64)
+        elements = [len(far) + failed_switch for failed_switch in self.failed_switches]
+        for a, b in self.failed_links:
+            if switch in (a, b):
+                neighbour = b if switch == a else a
+                elements += np.flatnonzero(far == neighbour).tolist()
+        return np.array(elements, np.int64)

@@ -161,8 +161,8 @@ class Walks:
         """
         fib, count = Fib.of(build.tables, build.wiring.far_by_port()), packet_count(build)
         if destinations is not None:
-            ends = max(1, int(np.count_nonzero(build.topology.endpoints)))
-            count = count // ends * destinations
+            all_destinations = max(1, int(np.count_nonzero(build.topology.endpoints)))
+            count = count // all_destinations * destinations
         return cls(build, program_of(build), fib, count)
 
     @cached_property
@@ -256,11 +256,11 @@ class Walks:
         suspect = figures[:, single_failures.SUSPECT] != 0
         good = figures[~suspect]
         alternates = HostPathFigures(
-            paths=int(good[:, single_failures.PATHS].sum()),
-            max_hops=int(good[:, single_failures.LONGEST].max(initial=0)),
+            paths=int(good[:, single_failures.PATH_COUNT].sum()),
+            max_hops=int(good[:, single_failures.LONGEST_PATH].max(initial=0)),
         )
-        link = good[:, [single_failures.LINK_LONGEST, single_failures.LINK_ADDED]]
-        node = good[:, [single_failures.NODE_LONGEST, single_failures.NODE_ADDED]]
+        link = good[:, [single_failures.LONGEST_AFTER_LINK, single_failures.ADDED_BY_LINK]]
+        node = good[:, [single_failures.LONGEST_AFTER_NODE, single_failures.ADDED_BY_NODE]]
         return SingleFailures(
             alternates,
             PathLengths().with_all(link),
@@ -278,7 +278,7 @@ class Walks:
             failed: int64[n, F], the failed elements of each case; E + S in places after the last.
             longest: int64[n], raised to the longest path that met each case's failures.
         """
-        figures = np.zeros((len(destinations), failure_sets.ADDED + 1), np.int64)
+        figures = np.zeros((len(destinations), failure_sets.ADDED_LINKS + 1), np.int64)
         cases = self._by_element(failed)
         # Packets that meet a failed element are followed again in each case with that element.
         cases_an_element = max(1, len(cases.cases_of_element) // self.elements)
@@ -295,11 +295,13 @@ class Walks:
             np.zeros(len(failed), np.int64) if longest is None else longest,
         )
         alternates = HostPathFigures(
-            paths=int(figures[:, failure_sets.PATHS].sum()),
-            strays=int(figures[:, failure_sets.STRAYS].sum()),
-            max_hops=int(figures[:, failure_sets.LONGEST].max(initial=0)),
+            paths=int(figures[:, failure_sets.PATH_COUNT].sum()),
+            strays=int(figures[:, failure_sets.LOST_STATES].sum()),
+            max_hops=int(figures[:, failure_sets.LONGEST_PATH].max(initial=0)),
         )
-        lengths = PathLengths().with_all(figures[:, [failure_sets.LONGEST_MET, failure_sets.ADDED]])
+        lengths = PathLengths().with_all(
+            figures[:, [failure_sets.LONGEST_AFTER_FAILURE, failure_sets.ADDED_LINKS]]
+        )
         return CaseWalks(alternates, lengths, lost)
 
     def _by_element(self, failed: Numbers) -> FailureSets:
@@ -323,9 +325,9 @@ class Walks:
         follow = for_packets(PAIR_COST * self.packets, walk_pairs)
         follow(self.program, self.has_hosts, egress, destinations, self.minimal_far, figures)
         lengths = PathLengths().with_all(
-            figures[:, [pairs_of_failures.LONGEST_MET, pairs_of_failures.ADDED]]
+            figures[:, [pairs_of_failures.LONGEST_AFTER_FAILURES, pairs_of_failures.ADDED_LINKS]]
         )
-        loses = np.flatnonzero(figures[:, pairs_of_failures.LOSES])
+        loses = np.flatnonzero(figures[:, pairs_of_failures.LOSES_PACKETS])
         if not len(loses):
             return lengths, NO_LOST_PAIRS
         # Only now are the pairs tried one by one, to name the switches that lose packets.
@@ -374,8 +376,8 @@ class Walks:
 
 def packet_count(build: Build) -> int:
     """How many packets are followed without failures: pairs of switches times ports of a class."""
-    ends = int(np.count_nonzero(build.topology.endpoints))
-    return ends * ends * int(build.tables.classes.weight.shape[2])
+    switches_with_hosts = int(np.count_nonzero(build.topology.endpoints))
+    return switches_with_hosts**2 * int(build.tables.classes.weight.shape[2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -410,14 +412,14 @@ class BlockWalk(Generic[T]):
             progress: called with destinations done and all.
             destinations: int64[D]; None: all switches with hosts.
         """
-        ends = np.flatnonzero(build.topology.endpoints)
-        towards = ends if destinations is None else destinations
+        if destinations is None:
+            destinations = np.flatnonzero(build.topology.endpoints)
         switches, most_links = build.wiring.far.shape
         links = switches * (most_links + 1)  # the hosts of a switch count as one more link
-        blocks = in_blocks(towards, max(1, CELLS_AT_ONCE // links))
+        blocks = in_blocks(destinations, max(1, CELLS_AT_ONCE // links))
         if self.walks and not workers.remote and len(blocks) >= LEAST_BLOCKS:
             # Forked processes inherit the tables and the machine code that this first call makes.
-            self.function(self.walks, towards[:1])
+            self.function(self.walks, destinations[:1])
         yield from reported(workers.over(self, build, blocks, least=LEAST_BLOCKS), blocks, progress)
 
 
