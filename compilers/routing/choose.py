@@ -155,7 +155,7 @@ def search_choices(
 
             A destination is adjacent if it is the switch after this one on the minimal path.
             """
-            direct: Bits = paths.next_switch[switch] == paths.ends
+            direct: Bits = paths.next_switch[switch] == paths.destinations
             return bouncing_links(paths, switch, bounce, avoid="next_hop")[None] & direct
 
         alternate = alternate | paths.by_class(bounces_direct, alternate.shape)[0]

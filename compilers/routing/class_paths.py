@@ -62,7 +62,7 @@ class ClassPaths:
     """The tables that packets follow."""
     wiring: Wiring
     """The cables."""
-    ends: NDArray[np.int64]
+    destinations: NDArray[np.int64]
     """int64[D], the destinations, ascending."""
     next_switch: NDArray[np.int32]
     """int32[S, D], the next switch towards each destination; the destination has itself."""
@@ -90,24 +90,26 @@ class ClassPaths:
             topology: says which switches have hosts, and the diameter.
             every_hop: whether packets take any shortest path at every hop.
         """
-        ends = np.flatnonzero(topology.endpoints)
+        destinations = np.flatnonzero(topology.endpoints)
         fib = Fib.of(tables, wiring.far_by_port())
-        after, egress = fib.next_switch(ends), np.ascontiguousarray(fib.egress(ends))
+        next_switch = fib.next_switch(destinations)
         # A packet at a switch without links stays there.
-        after = np.where(after < 0, np.arange(len(after), dtype=np.int32)[:, None], after)
-        switches = np.arange(len(after) if every_hop else 0)
+        itself = np.arange(len(next_switch), dtype=np.int32)[:, None]
+        next_switch = np.where(next_switch < 0, itself, next_switch)
+        switches = np.arange(len(next_switch) if every_hop else 0)
         distance = distances(neighbour_table(topology.graph), switches)
-        other = _other_next_hops(wiring.far, after, distance[:, ends])
-        next_tries = np.stack((other, np.where(other < 0, np.int32(-1), after[: len(other)])))
+        # int32[S, D], the first switch that is tried, then the second; no rows without `every_hop`.
+        other = _other_next_hops(wiring.far, next_switch, distance[:, destinations])
+        minimal = np.where(other < 0, np.int32(-1), next_switch[: len(other)])
         return cls(
             tables,
             wiring=wiring,
-            ends=ends,
-            next_switch=after,
-            egress_class=egress,
+            destinations=destinations,
+            next_switch=next_switch,
+            egress_class=np.ascontiguousarray(fib.egress(destinations)),
             depth=topology.diameter,
             distance=distance,
-            next_tries=next_tries,
+            next_tries=np.stack((other, minimal)),
         )
 
     @property
@@ -130,7 +132,7 @@ class ClassPaths:
         Args:
             first: int[…, 1], the switches where packets to all destinations start.
         """
-        column = np.arange(len(self.ends))
+        column = np.arange(len(self.destinations))
         steps = [np.broadcast_to(first, (*first.shape[:-1], len(column)))]
         for _ in range(self.depth):
             steps.append(self.next_switch[steps[-1], column])
@@ -148,8 +150,9 @@ class ClassPaths:
         """
         if self.shared_at_every_hop:
             # The other switch is on a shortest path if the distances over it add up.
-            to_other, ends = self.distance[first, other].astype(np.int16), self.ends
-            on_path: Bits = to_other + self.distance[other, ends] == self.distance[first, ends]
+            to_other = self.distance[first, other].astype(np.int16)
+            from_other = self.distance[other, self.destinations]
+            on_path: Bits = to_other + from_other == self.distance[first, self.destinations]
             return on_path
         passed: Bits = np.any([step == other for step in steps or self.walk(first)], axis=0)
         return passed
@@ -161,13 +164,15 @@ class ClassPaths:
             sender: the switch that packets came from.
             at: int[…, D] or int[…, 1], the switch where they are.
         """
-        column = np.arange(len(self.ends))
-        returns: Bits = self.distance[sender, self.ends] + 1 == self.distance[at, self.ends]
-        onward = np.full(returns.shape, -1, np.int32)
+        column = np.arange(len(self.destinations))
+        returns: Bits = (
+            self.distance[sender, self.destinations] + 1 == self.distance[at, self.destinations]
+        )
+        next_switch = np.full(returns.shape, -1, np.int32)
         # From the last try to the first, so that the first usable one stays.
         for switch in self.next_tries[::-1, at, column]:
-            onward = np.where((switch >= 0) & (switch != sender), switch, onward)
-        return UTurn(returns, onward)
+            next_switch = np.where((switch >= 0) & (switch != sender), switch, next_switch)
+        return UTurn(is_returned=returns, next_switch=next_switch)
 
     def neighbours(self, switch: int) -> Numbers:
         """Return the neighbours of a switch, int32[K, 1]."""
@@ -209,26 +214,26 @@ class ClassPaths:
 
 
 def _other_next_hops(
-    far: NDArray[np.int32], after: NDArray[np.int32], distance: NDArray[np.uint8]
+    far: NDArray[np.int32], next_switch: NDArray[np.int32], distance: NDArray[np.uint8]
 ) -> NDArray[np.int32]:
-    """Return the next switch on a shortest path other than `after`, int32[S, D], -1 without one.
+    """Return another next switch on a shortest path than `next_switch`, int32[S, D]; -1 for none.
 
     If there are several, the first in cyclic order after the minimal link is taken, as in
     `compilers.routing.port_ranking`.
 
     Args:
         far: int32[S, K], the neighbour at each link.
-        after: int32[S, D], the next switch.
+        next_switch: int32[S, D], the next switch.
         distance: uint8[S, D]; empty where packets take one path only.
     """
     most_links = far.shape[1]
-    other = np.full((len(distance), after.shape[1]), -1, np.int32)
+    other = np.full((len(distance), next_switch.shape[1]), -1, np.int32)
     if most_links == 1:
         return other
     for switch, neighbours in enumerate(far[: len(distance)]):
         # bool[K, D], the links that lead nearer; int[K - 1, D], all but the minimal one in turn.
         nearer = (neighbours >= 0)[:, None] & (distance[neighbours] + 1 == distance[switch])
-        minimal = (neighbours[:, None] == after[switch]).argmax(axis=0)
+        minimal = (neighbours[:, None] == next_switch[switch]).argmax(axis=0)
         others = (minimal + np.arange(1, most_links)[:, None]) % most_links
         leads_nearer = np.take_along_axis(nearer, others, axis=0)
         first = leads_nearer.argmax(axis=0)

@@ -71,7 +71,7 @@ def count_joined_pairs(
         works=works,
         leads_on=leads_on,
         component=component,
-        ends_in=sources_in + destinations_in,
+        sources_and_destinations_in=sources_in + destinations_in,
     )
 
 
@@ -81,9 +81,12 @@ def _joined_to_drained(
     works: NDArray[np.bool_],
     leads_on: NDArray[np.bool_],
     component: NDArray[np.int64],
-    ends_in: NDArray[np.int64],
+    sources_and_destinations_in: NDArray[np.int64],
 ) -> int:
     """Count the joined pairs of which one switch or both are drained.
+
+    A drained switch with hosts sends and receives. So it forms one pair with each source, and one
+    with each destination, of the components that it reaches.
 
     Args:
         far: int32[S, K], the neighbour at each link.
@@ -91,7 +94,8 @@ def _joined_to_drained(
         works: bool[S, K], the links that work.
         leads_on: bool[S, K], the links to switches that forward packets.
         component: int64[S], the component of each switch that forwards packets.
-        ends_in: int64[S], by component the number of its sources and destinations together.
+        sources_and_destinations_in: int64[S], by component the number of its sources and the number
+            of its destinations, added up.
     """
     # bool[n, P], the components, most often one, that each drained switch has a link to.
     row, link = np.nonzero(leads_on[drained])
@@ -105,7 +109,7 @@ def _joined_to_drained(
     group_size = np.bincount(group, minlength=len(group_reaches))
     # bool[G, G], whether two groups reach a common component, so that a path joins their switches.
     meet = group_reaches @ group_reaches.T > 0
-    with_forwarding = int(group_size @ group_reaches @ ends_in[reached])
+    with_forwarding = int(group_size @ group_reaches @ sources_and_destinations_in[reached])
     between_drained = int(group_size @ meet @ group_size)
     # Other pairs of drained switches are joined by a link alone. Each switch is joined with itself.
     # int[S], the index of each switch in `drained`; -1 for others.
@@ -115,6 +119,6 @@ def _joined_to_drained(
     itself = np.arange(len(drained))
     first = np.append(near, itself)
     second = np.append(index_of[far[drained[near], link]], itself)
-    is_new = ~meet[group[first], group[second]]
+    is_new = ~meet[group[first], group[second]]  # not counted in `between_drained` already
     by_link_only = len(np.unique(first[is_new] * len(drained) + second[is_new]))
     return with_forwarding + between_drained + by_link_only

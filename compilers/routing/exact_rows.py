@@ -46,9 +46,9 @@ def covered_destinations(routes: Routes, prefix: NDArray[np.integer]) -> NDArray
 
 
 def nearer_links(
-    after: NDArray[np.int32],
+    next_switch: NDArray[np.int32],
     far: NDArray[np.int32],
-    ends: NDArray[np.int64],
+    destinations: NDArray[np.int64],
     distance: NDArray[np.uint8],
 ) -> ExactRows:
     """Return the rows that must change, each with a link that leads nearer.
@@ -57,17 +57,19 @@ def nearer_links(
     on the switch and the destination. So rows spread over links.
 
     Args:
-        after: int32[S, D], the next switch towards each of `ends`, negative where none is left.
+        next_switch: int32[S, D], the next switch towards each destination, negative where none is
+            left.
         far: int32[S, K], the neighbours that are left, -1 beyond the last.
-        ends: int64[D], destinations.
+        destinations: int64[D].
         distance: uint8[S, D], the links between switches in the fabric that is left.
     """
     switches, most_links = far.shape
-    nearer = distance[after, np.arange(len(ends))] + 1 == distance
-    must_change = ~((after >= 0) & nearer) & (distance > 0) & (distance != BEYOND)
+    is_nearer = distance[next_switch, np.arange(len(destinations))] + 1 == distance
+    stays = (next_switch >= 0) & is_nearer
+    must_change = ~stays & (distance > 0) & (distance != BEYOND)
     # By destination, so that distances that are close in memory are read together.
     column, switch = np.nonzero(must_change.T)
-    first_link = (switch + ends[column]) % most_links
+    first_link = (switch + destinations[column]) % most_links
     # Each list of neighbours twice, so that its cyclic order from any link on is one range.
     far_twice = np.concatenate((far, far), axis=1).ravel()
     flat_distance, nearer_distance = distance.T.ravel(), distance[switch, column] - 1
@@ -81,7 +83,7 @@ def nearer_links(
         is_nearer = (from_neighbour == nearer_distance[open_rows, None]) & (neighbour >= 0)
         link[open_rows] = (first_link[open_rows] + is_nearer.argmax(axis=1)) % most_links
         open_rows = open_rows[~is_nearer.any(axis=1)]
-    return ExactRows(switch, ends[column], link)
+    return ExactRows(switch=switch, destination=destinations[column], link=link)
 
 
 def with_rows(

@@ -85,8 +85,10 @@ def split_by_choices(paths: ClassPaths, forwarding: Forwarding) -> tuple[ClassPa
         choices_of_class[:, switch, rows.new_class, : by_choice.shape[2]] = by_choice
     routes = replace(tables.routes, egress=egress)
     split = Tables(routes=routes, classes=Classes.minimal(port))
-    class_of_end = Fib.of(split, paths.wiring.far_by_port()).egress(paths.ends)
-    new_paths = replace(paths, tables=split, egress_class=np.ascontiguousarray(class_of_end))
+    class_of_destination = Fib.of(split, paths.wiring.far_by_port()).egress(paths.destinations)
+    new_paths = replace(
+        paths, tables=split, egress_class=np.ascontiguousarray(class_of_destination)
+    )
     return new_paths, LinkChoices.of_stack(choices_of_class)
 
 
@@ -97,11 +99,11 @@ def _split_rows(paths: ClassPaths, switch: int, forwarding: Forwarding) -> _Spli
     class and the same choices form a new class.
     """
     old_ports, remote = paths.classes.port[switch], paths.remote_columns(switch)
-    row_of_end, _ = longest_prefix_rows(paths.tables.routes, switch, paths.ends)
-    rows = group_equal_keys(row_of_end[remote])
+    row_of_destination, _ = longest_prefix_rows(paths.tables.routes, switch, paths.destinations)
+    rows = group_equal_keys(row_of_destination[remote])
     # bool[3, K, n], the choices of the n destinations, sorted by their rows.
-    of_ends = np.stack(_choices_at(paths, switch, forwarding))[..., remote[rows.order]]
-    links = np.logical_and.reduceat(of_ends, rows.starts, axis=2).transpose(2, 0, 1)
+    of_destinations = np.stack(_choices_at(paths, switch, forwarding))[..., remote[rows.order]]
+    links = np.logical_and.reduceat(of_destinations, rows.starts, axis=2).transpose(2, 0, 1)
     if forwarding.every_hop:  # a class with several next hops needs no other repair
         of_rows = LinkChoices.of_stack(links.transpose(1, 0, 2))
         has_several_hops = of_rows.alternate.any(axis=1)
@@ -109,14 +111,15 @@ def _split_rows(paths: ClassPaths, switch: int, forwarding: Forwarding) -> _Spli
     old_class = paths.tables.routes.egress[switch, rows.keys]
     # Rows with equal keys, which are an old class and its choices as bits, form a new class.
     keys = np.column_stack((old_class, np.packbits(links.reshape(len(rows.keys), -1), axis=1)))
-    distinct, inverse = np.unique(keys, axis=0, return_inverse=True)
-    # The first new class of each old one has its number; the others follow after all old ones.
-    old_number = distinct[:, 0].astype(np.int64)
+    distinct_keys, key_of_row = np.unique(keys, axis=0, return_inverse=True)
+    # By distinct key: the first one of each old class keeps its number, and the others get numbers
+    # after all old classes.
+    old_number = distinct_keys[:, 0].astype(np.int64)
     is_first = np.r_[True, old_number[1:] != old_number[:-1]]
     new_number = np.where(is_first, old_number, len(old_ports) - 1 + np.cumsum(~is_first))
     return _SplitRows(
         row=rows.keys,
-        new_class=new_number[inverse.ravel()],
+        new_class=new_number[key_of_row.ravel()],
         port=np.concatenate((old_ports, old_ports[old_number[~is_first]])),
         links=links,
     )
@@ -129,7 +132,7 @@ def _choices_at(paths: ClassPaths, switch: int, forwarding: Forwarding) -> LinkC
     # The path of a packet that the switch sends to a neighbour, by the switch after each link.
     steps = paths.walk(neighbours)
     next_hop = minimal[1]
-    direct = next_hop == paths.ends
+    direct = next_hop == paths.destinations
     is_other = neighbours != next_hop
     if paths.shared_at_every_hop:
         turn = paths.u_turn(switch, neighbours)
@@ -148,8 +151,8 @@ def _choices_at(paths: ClassPaths, switch: int, forwarding: Forwarding) -> LinkC
         # Any other neighbour, even one whose path leads back: it spreads marked packets.
         alternate = np.broadcast_to(is_other, loop_free.shape)
     if forwarding.alternates == "shortest":
-        links_left = np.sum([switches != paths.ends for switches in steps], axis=0)
-        minimal_links = np.sum([switches != paths.ends for switches in minimal], axis=0)
+        links_left = np.sum([switches != paths.destinations for switches in steps], axis=0)
+        minimal_links = np.sum([switches != paths.destinations for switches in minimal], axis=0)
         alternate = alternate & (links_left < minimal_links)
     if forwarding.disjoint:
         alternate = alternate & ~_shares_link(steps, minimal)

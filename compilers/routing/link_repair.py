@@ -113,11 +113,11 @@ def repair_tables(
 
     # Rows.
     routes, removed = without_rows(intact, avoided, dead, at_failures)
-    ends = covered_destinations(routes, removed[:, 1])
+    affected = covered_destinations(routes, removed[:, 1])
     remaining = RemainingLinks.of(
         intact, routes=routes, avoided=avoided, live=live, repairable=repairable, drained=is_drained
     )
-    rows = remaining.new_rows(ends[intact.endpoints[ends]])
+    rows = remaining.new_rows(affected[intact.endpoints[affected]])
     routes = with_rows(routes, rows.switch, rows.destination, rows.new_class)
 
     # Classes.
@@ -135,7 +135,7 @@ def repair_tables(
     )
     classes, changed = repaired_classes(damaged, intact.class_parts)
     if intact.every_hop:
-        classes, farther = remaining.without_farther_hops(classes, damaged.fib, ends)
+        classes, farther = remaining.without_farther_hops(classes, damaged.fib, affected)
         changed = distinct_pairs(np.concatenate((changed, farther)))
     if intact.marks and avoided_by_detours:
         classes, spared = _without_dead_ends(intact.wiring, classes, avoided_by_detours)

@@ -153,12 +153,12 @@ def dead_ends(wiring: Wiring, avoided: AvoidedLinks) -> NDArray[np.int64]:
     # A switch has at least LEAST_ONWARD links for the packets of each link. With fewer avoided
     # links there is one left.
     may_have_none = np.count_nonzero(avoided.links, axis=1) >= LEAST_ONWARD
-    ends = [np.zeros((0, 2), np.int64)]
+    blocked = [np.zeros((0, 2), np.int64)]
     for switch in np.flatnonzero(may_have_none & works.any(axis=1)).tolist():
         usable = _onward(wiring, slice(switch, switch + 1))[0] & ~avoided.links[switch]
         links = np.flatnonzero(works[switch] & ~usable.any(axis=1))
-        ends.append(np.column_stack((np.full(len(links), switch), links)))
-    return np.concatenate(ends)
+        blocked.append(np.column_stack((np.full(len(links), switch), links)))
+    return np.concatenate(blocked)
 
 
 def _onward(wiring: Wiring, switches: slice) -> NDArray[np.bool_]:

@@ -406,6 +406,7 @@ def _best_bounces(
     good_ends += np.where(
         fabric.goals.leads_far_from_quadrics[neighbour] & (w != v), 2 * most_links, 0
     )
+    # Fewer than K places, so that one more end outweighs all of them.
     places_after = (np.arange(most_links) - link_to_v[:, None]) % most_links
     best: NDArray[np.intp] = (good_ends * most_links - places_after).argmax(axis=1)
     return best

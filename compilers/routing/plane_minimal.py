@@ -77,8 +77,8 @@ def oft_routes(topology: Topology) -> Routes:
     leaf[:, 2 * n :] = leaf[:, :n]
     egress[2 * n :] = leaf
     egress[:, n : 2 * n] = no_route(egress)
-    ends = np.flatnonzero(topology.endpoints)
-    egress[ends, ends] = local(egress)
+    leaves = np.flatnonzero(topology.endpoints)
+    egress[leaves, leaves] = local(egress)
     return Routes.without_aggregates(egress)
 
 

@@ -132,15 +132,15 @@ class RemainingLinks:
             drained_switches=np.flatnonzero(drained & repairable),
         )
 
-    def new_rows(self, ends: NDArray[np.int64]) -> NewRows:
+    def new_rows(self, destinations: NDArray[np.int64]) -> NewRows:
         """Return the rows that change towards destinations, int64[D], ascending.
 
         They are computed in blocks of destinations, so that memory does not grow with the damage.
         """
         step = max(1, CELLS_AT_ONCE // len(self.far))
         blocks = [
-            self._new_rows_of_block(ends[first : first + step])
-            for first in range(0, len(ends), step)
+            self._new_rows_of_block(destinations[first : first + step])
+            for first in range(0, len(destinations), step)
         ]
         none = np.zeros(0, np.int64)
         return NewRows(
@@ -150,36 +150,45 @@ class RemainingLinks:
             depth=max([self.intact.diameter, *(block.depth for block in blocks)]),
         )
 
-    def _new_rows_of_block(self, ends: NDArray[np.int64]) -> NewRows:
+    def _new_rows_of_block(self, destinations: NDArray[np.int64]) -> NewRows:
         """Return the rows that change towards a block of destinations, int64[D]."""
-        distance = distances(self.neighbour_table, ends).T
-        after = self.fib.next_switch(ends)
-        self._measure_drained(after, ends, distance)
+        distance = distances(self.neighbour_table, destinations).T
+        next_switch = self.fib.next_switch(destinations)
+        self._measure_drained(next_switch, destinations, distance)
         # The rows that have to change, as far as their switches may change, with their new links.
-        rows = nearer_links(after, self.far, ends, distance)
-        may_change = self.is_repairable[rows.switch]
-        switch, end = rows.switch[may_change], rows.destination[may_change]
-        link = self.link[switch, rows.link[may_change]]
+        must_change = nearer_links(next_switch, self.far, destinations, distance)
+        may_change = self.is_repairable[must_change.switch]
+        switch = must_change.switch[may_change]
+        rows = ExactRows(
+            switch=switch,
+            destination=must_change.destination[may_change],
+            link=self.link[switch, must_change.link[may_change]],
+        )
         # The classes are chosen by the paths after the change.
-        after[switch, np.searchsorted(ends, end)] = self.intact.wiring.far[switch, link]
+        column = np.searchsorted(destinations, rows.destination)
+        next_switch[switch, column] = self.intact.wiring.far[switch, rows.link]
         reached = distance != BEYOND
         return NewRows(
             switch=switch,
-            destination=end,
+            destination=rows.destination,
             new_class=_classes_of_rows(
-                self.intact, self.switch_at_port, after, ends, ExactRows(switch, end, link)
+                self.intact, self.switch_at_port, next_switch, destinations, rows
             ),
             depth=int(distance[reached].max(initial=0)),
         )
 
     def _measure_drained(
-        self, after: NDArray[np.int32], ends: NDArray[np.int64], distance: NDArray[np.uint8]
+        self,
+        next_switch: NDArray[np.int32],
+        destinations: NDArray[np.int64],
+        distance: NDArray[np.uint8],
     ) -> None:
         """Set the distances from drained switches: no link leads to them, but their links lead on.
 
         Args:
-            after: int32[S, D], the next switch towards each of `ends`, negative where none is left.
-            ends: int64[D], destinations.
+            next_switch: int32[S, D], the next switch towards each destination, negative where none
+                is left.
+            destinations: int64[D].
             distance: uint8[S, D], the links between switches.
         """
         for switch in self.drained_switches:
@@ -187,18 +196,18 @@ class RemainingLinks:
             nearest = distance[neighbours].min(axis=0)
             distance[switch] = np.where(nearest == BEYOND, nearest, nearest + 1)
             # Between two drained switches the link stays for packets to the other one.
-            distance[switch, after[switch] == ends] = 1
-            distance[switch, ends == switch] = 0
+            distance[switch, next_switch[switch] == destinations] = 1
+            distance[switch, destinations == switch] = 0
 
     def without_farther_hops(
-        self, classes: Classes, fib: Fib, ends: NDArray[np.int64]
+        self, classes: Classes, fib: Fib, destinations: NDArray[np.int64]
     ) -> tuple[Classes, NDArray[np.int64]]:
         """Remove next hops that do not lead nearer to every destination of their class.
 
         Args:
             classes: after the repair of the ends of failed links.
             fib: the repaired routes, joined with the cables.
-            ends: int64[D], the destinations to which some distance has changed.
+            destinations: int64[D], those to which some distance has changed.
 
         Returns:
             The classes, and int64[m, 2], the switch and number of each class that changed.
@@ -210,8 +219,8 @@ class RemainingLinks:
         neighbour[classes.alternate == 0] = -1
         farther = np.zeros((switch_count, class_count, alternates), np.bool_)
         step = max(1, CELLS_AT_ONCE // switch_count)
-        for first in range(0, len(ends), step):
-            block = ends[first : first + step]
+        for first in range(0, len(destinations), step):
+            block = destinations[first : first + step]
             distance, egress = distances(self.neighbour_table, block).T, fib.egress(block)
             forwarded = (egress < class_count) & (distance != BEYOND)
             class_number = np.where(forwarded, egress, 0).astype(np.intp)
@@ -229,9 +238,9 @@ class RemainingLinks:
 
 def _classes_of_rows(
     intact: IntactBuild,
-    cables: NDArray[np.int32],
-    after: NDArray[np.int32],
-    ends: NDArray[np.int64],
+    switch_at_port: NDArray[np.int32],
+    next_switch: NDArray[np.int32],
+    destinations: NDArray[np.int64],
     rows: ExactRows,
 ) -> NDArray[np.int64]:
     """Choose a class of its link for each row that changes, int64[n].
@@ -241,9 +250,9 @@ def _classes_of_rows(
 
     Args:
         intact: the build.
-        cables: int32[S, ports + 1], the switch at each port, without avoided links.
-        after: int32[S, D], the next switch towards each of `ends`.
-        ends: int64[D], destinations.
+        switch_at_port: int32[S, ports + 1], without avoided links.
+        next_switch: int32[S, D], the next switch towards each destination.
+        destinations: int64[D].
         rows: the rows, with their links as columns of `Wiring.port`.
     """
     classes = intact.tables.classes
@@ -251,15 +260,20 @@ def _classes_of_rows(
         return intact.first_class[rows.switch, rows.link]
     # One entry for each row and each class of its link.
     row, class_number = np.nonzero(intact.link_of_class[rows.switch] == rows.link[:, None])
-    switch, end = rows.switch[row, None], rows.destination[row, None]
-    column = np.searchsorted(ends, rows.destination)[row, None]
+    switch = rows.switch[row, None]
+    column = np.searchsorted(destinations, rows.destination)[row, None]
     # The switch that each alternate of the class leads to, -1 for none.
-    first = cables[switch, classes.alternate[rows.switch[row], class_number]]
+    first = switch_at_port[switch, classes.alternate[rows.switch[row], class_number]]
     # Paths after failures are longer than the diameter. Those with more links than this are taken
     # for loops.
     most_links = 2 * intact.diameter + 2
     arrive = path_arrives(
-        after, at=first, column=column, destinations=end, avoided=(switch,), links=most_links
+        next_switch,
+        at=first,
+        column=column,
+        destinations=rows.destination[row, None],
+        avoided=(switch,),
+        links=most_links,
     )
     all_arrive = np.all(arrive | (first < 0), axis=1)
     alternates = np.where(all_arrive, np.count_nonzero(first >= 0, axis=1), -1)

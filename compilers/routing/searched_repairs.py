@@ -138,8 +138,8 @@ def _bouncing_by_class(
 
 def _avoiding_second(paths: ClassPaths, switch: int) -> Bits:
     """Return the links whose neighbour's path avoids the second switch from here, bool[1, K, D]."""
-    second = paths.next_switch[paths.next_switch[switch], np.arange(len(paths.ends))]
-    avoids: Bits = ~paths.meets(paths.neighbours(switch), second) | (second == paths.ends)
+    second = paths.next_switch[paths.next_switch[switch], np.arange(len(paths.destinations))]
+    avoids: Bits = ~paths.meets(paths.neighbours(switch), second) | (second == paths.destinations)
     return avoids[None]
 
 
@@ -175,7 +175,7 @@ def _next_tries(
 
 
 def _among_next_hops(
-    paths: ClassPaths, others: Bits, bounce: NDArray[np.uint16]
+    paths: ClassPaths, other_hops: Bits, bounce: NDArray[np.uint16]
 ) -> NDArray[np.uint16]:
     """Return `bounce`, uint16[S, C, B], where classes with several next hops bounce among them.
 
@@ -188,20 +188,26 @@ def _among_next_hops(
 
     Args:
         paths: any shortest paths.
-        others: bool[S, C, K], the next hops of each class other than the minimal one.
+        other_hops: bool[S, C, K], the next hops of each class other than the minimal one.
         bounce: the bounce of classes with one next hop.
     """
-    minimal, wiring, ends = paths.classes.port, paths.wiring, paths.ends
-    column, switches = np.arange(len(ends)), np.arange(len(paths.next_switch))[:, None]
-    class_has_one: Bits = np.equal(others.any(axis=2), False)
-    has_one = class_has_one[switches, np.minimum(paths.egress_class, others.shape[1] - 1)]
+    minimal, wiring, destinations = paths.classes.port, paths.wiring, paths.destinations
+    column, switches = np.arange(len(destinations)), np.arange(len(paths.next_switch))[:, None]
+    class_number = np.minimum(paths.egress_class, other_hops.shape[1] - 1)
+    # bool[S, C], by class whether it has a single next hop; bool[S, D], by destination.
+    class_has_single_hop: Bits = np.equal(other_hops.any(axis=2), False)
+    has_single_hop = class_has_single_hop[switches, class_number]
     # int32[S, D], the only hop of each switch, unless that is the destination; else -1.
-    only_hop = np.where(has_one & (paths.next_switch != ends), paths.next_switch, np.int32(-1))
+    only_hop = np.where(
+        has_single_hop & (paths.next_switch != destinations), paths.next_switch, np.int32(-1)
+    )
 
     def links_of_kinds(switch: int) -> Bits:
         """bool[2, K, D]: next hops with another only hop; links whose paths meet no only hop."""
         neighbours, next_hop = paths.neighbours(switch), paths.next_switch[switch]
-        is_next_hop = np.equal(paths.distance[neighbours, ends] + 1, paths.distance[switch, ends])
+        is_next_hop = np.equal(
+            paths.distance[neighbours, destinations] + 1, paths.distance[switch, destinations]
+        )
         # int32[K, D], the only hop of the next hop behind each link, -1 for none.
         only_hops = np.asarray(np.where(is_next_hop, only_hop[neighbours, column], -1))
         differs = (only_hops < 0) | (only_hops != only_hop[next_hop, column])
@@ -215,17 +221,17 @@ def _among_next_hops(
         both: Bits = np.stack((is_next_hop & differs, meets_none)) & (neighbours != next_hop)
         return both
 
-    has_other_only_hop, meets_no_only_hop = paths.by_class(links_of_kinds, others.shape)
-    first_kind = others & has_other_only_hop
+    has_other_only_hop, meets_no_only_hop = paths.by_class(links_of_kinds, other_hops.shape)
+    first_kind = other_hops & has_other_only_hop
     has_first_kind = first_kind.any(axis=2, keepdims=True)
-    second_kind = meets_no_only_hop & ~others & ~has_first_kind
-    third_kind = others & ~has_first_kind
+    second_kind = meets_no_only_hop & ~other_hops & ~has_first_kind
+    third_kind = other_hops & ~has_first_kind
     among = ranked_ports(first_kind, minimal, wiring.port, bounce.shape[2])
     # One port is enough: after it packets go to the minimal next hop, which has another only hop.
     among[..., 1:] = 0
     for usable in (second_kind, third_kind):
         among = filled_from(among, ranked_ports(usable, minimal, wiring.port, bounce.shape[2]))
-    return np.where(others.any(axis=2, keepdims=True), among, bounce)
+    return np.where(other_hops.any(axis=2, keepdims=True), among, bounce)
 
 
 def bouncing_links(
@@ -261,5 +267,5 @@ def bouncing_links(
     if avoid == "switch":
         avoids: Bits = ~paths.meets(bounced_to, switch)
     else:  # a next hop that is the destination cannot be avoided
-        avoids = ~paths.meets(bounced_to, next_hop) | (next_hop == paths.ends)
+        avoids = ~paths.meets(bounced_to, next_hop) | (next_hop == paths.destinations)
     return bounces & avoids

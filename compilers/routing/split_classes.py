@@ -81,24 +81,24 @@ def exact_rows_of(
 
 
 def longest_prefix_rows(
-    routes: Routes, switch: int, ends: NDArray[np.int64]
+    routes: Routes, switch: int, destinations: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
     """Look destinations up at a switch by longest-prefix match.
 
     Args:
         routes: the rows of all switches.
         switch: the switch.
-        ends: int64[D], destinations.
+        destinations: int64[D], destinations.
 
     Returns:
         The row that matches each destination, int64[D], and whether there is one, bool[D].
     """
     prefix, egress = routes.prefixes(switch), routes.egress[switch]
-    covering = routes.aggregate[ends]
+    covering = routes.aggregate[destinations]
     has_route = egress != no_route(egress)
-    exact = np.minimum(np.searchsorted(prefix, ends), len(prefix) - 1)
+    exact = np.minimum(np.searchsorted(prefix, destinations), len(prefix) - 1)
     aggregate = np.minimum(np.searchsorted(prefix, covering), len(prefix) - 1)
-    is_exact = has_route[exact] & (prefix[exact] == ends)
+    is_exact = has_route[exact] & (prefix[exact] == destinations)
     row = np.where(is_exact, exact, aggregate)
     return row, is_exact | (has_route[row] & (prefix[row] == covering))
 

@@ -124,8 +124,10 @@ class NeighbourPaths:
             destinations: int64[D].
             far: int32[S, K], the neighbour behind each link; 0 where there is none.
         """
-        ends = destinations.astype(np.int32)  # in the type of switches, to be compared with them
         paths = _minimal_routes(fib, destinations, self.serves_neighbour.shape[1])
+        vertices = destinations.astype(
+            np.int32
+        )  # in the type of switches, to be compared with them
         # Destinations sorted by class, so that each class is a range of columns. Those without a
         # route are last, as their class has a larger number than any other.
         order = np.argsort(paths.egress_class, axis=1, kind="stable")
@@ -137,12 +139,12 @@ class NeighbourPaths:
             classes, begins = np.unique(paths.egress_class[s, columns], return_index=True)
 
             # Whether the neighbour is the destination, for some destination of each class.
-            direct = (paths.next_switch[s] == ends)[columns]
+            direct = (paths.next_switch[s] == vertices)[columns]
             self.serves_neighbour[s, classes] |= np.logical_or.reduceat(direct, begins)
             self.serves_others[s, classes] |= np.logical_or.reduceat(~direct, begins)
 
             # The conflicts of neighbours: [K, columns], then [classes, K].
-            conflict = _conflicts(paths.switches_on_path, s, far[s], ends)[:, columns]
+            conflict = _conflicts(paths.switches_on_path, s, far[s], vertices)[:, columns]
             best = np.minimum.reduceat(conflict, begins, axis=1).T
             worst = np.maximum.reduceat(conflict, begins, axis=1).T
             self.best_conflict[s, classes] = np.minimum(self.best_conflict[s, classes], best)
@@ -226,60 +228,69 @@ class NeighbourPaths:
 
 def _minimal_routes(fib: Fib, destinations: NDArray[np.int64], class_count: int) -> MinimalRoutes:
     """The minimal paths of all switches to some destinations, int64[D]."""
-    ends = destinations.astype(np.int32)
     egress_class = fib.egress(destinations).astype(np.intp)
-    routed = egress_class < class_count
+    has_route = egress_class < class_count
     itself = np.arange(len(egress_class), dtype=np.int32)[:, None]
-    next_switch = np.where(routed, fib.next_switch(destinations), itself)
-    after = _switches_after(next_switch, ends)
-    return MinimalRoutes(egress_class, routed, next_switch, after, _hops(after, ends))
+    next_switch = np.where(has_route, fib.next_switch(destinations), itself)
+    vertices = destinations.astype(np.int32)  # in the type of switches, to be compared with them
+    switches_on_path = _switches_on_path(next_switch, vertices)
+    return MinimalRoutes(
+        egress_class=egress_class,
+        has_route=has_route,
+        next_switch=next_switch,
+        switches_on_path=switches_on_path,
+        hops=_hops(switches_on_path, vertices),
+    )
 
 
-def _switches_after(next_switch: Vertices, ends: Vertices) -> list[Vertices]:
-    """int32[S, D] each: where the packets of all switches are after 1, 2, … links, to their end.
+def _switches_on_path(next_switch: Vertices, destinations: Vertices) -> list[Vertices]:
+    """`MinimalRoutes.switches_on_path`, up to the number of links after which all have arrived.
 
     Args:
         next_switch: int32[S, D], the next switch of every switch.
-        ends: int32[D], the destinations.
+        destinations: int32[D].
     """
-    column, after = np.arange(len(ends)), [next_switch]
-    while len(after) < MOST_HOPS and (after[-1] != ends).any():
-        moved = next_switch[after[-1], column]
-        if (moved == after[-1]).all():
+    column, steps = np.arange(len(destinations)), [next_switch]
+    while len(steps) < MOST_HOPS and (steps[-1] != destinations).any():
+        next_step = next_switch[steps[-1], column]
+        if (next_step == steps[-1]).all():
             break
-        after.append(moved)
-    return after
+        steps.append(next_step)
+    return steps
 
 
-def _hops(after: list[Vertices], ends: Vertices) -> NDArray[np.uint8]:
-    """uint8[S, D], the links of every path; if a path does not end, at least as many as `after`.
+def _hops(switches_on_path: list[Vertices], destinations: Vertices) -> NDArray[np.uint8]:
+    """The links of every path, uint8[S, D]; of one that does not arrive, at least as many as steps.
 
-    They are counted as the times at which the packet is not yet at its end: at the beginning, and
+    They are counted as the times at which the packet has not arrived yet: at the beginning, and
     after 1, 2, … links.
     """
-    hops: NDArray[np.uint8] = (np.arange(len(after[0]))[:, None] != ends).astype(np.uint8)
-    for switch in after[:-1]:
-        hops += switch != ends
+    source = np.arange(len(switches_on_path[0]))[:, None]
+    hops: NDArray[np.uint8] = (source != destinations).astype(np.uint8)
+    for switch in switches_on_path[:-1]:
+        hops += switch != destinations
     return hops
 
 
-def _conflicts(after: list[Vertices], s: int, far: Vertices, ends: Vertices) -> NDArray[np.uint8]:
+def _conflicts(
+    switches_on_path: list[Vertices], s: int, far: Vertices, destinations: Vertices
+) -> NDArray[np.uint8]:
     """The `Conflict` of each neighbour's path with the minimal path of a switch, uint8[K, D].
 
     Args:
-        after: of `_switches_after`.
+        switches_on_path: of `MinimalRoutes`.
         s: the switch.
         far: int32[K], its neighbours.
-        ends: int32[D], the destinations.
+        destinations: int32[D].
     """
-    conflicts = np.full((len(far), len(ends)), Conflict.NONE, np.uint8)
+    conflicts = np.full((len(far), len(destinations)), Conflict.NONE, np.uint8)
     # The switches on the neighbours' paths, [K, D]: the neighbours, then those after 1, 2, … links.
-    for on_path in (far[:, None], *(switches[far] for switches in after[:-1])):
+    for on_path in (far[:, None], *(switches[far] for switches in switches_on_path[:-1])):
         conflicts[np.broadcast_to(on_path == s, conflicts.shape)] = Conflict.BACK
-        is_before_end = on_path != ends
+        is_before_end = on_path != destinations
         for conflict, own_path in (
-            (Conflict.NEXT_HOP, after[:1]),
-            (Conflict.LATER, after[1:-1]),
+            (Conflict.NEXT_HOP, switches_on_path[:1]),
+            (Conflict.LATER, switches_on_path[1:-1]),
         ):
             for switches in own_path:
                 meets = (on_path == switches[s]) & is_before_end
