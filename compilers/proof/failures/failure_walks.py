@@ -220,10 +220,11 @@ def _require_paths(build: Build, walks: Walks, kind: str, cases: FailureCases) -
     if fewest_links <= most_down:
         required = (
             f"fewer than {fewest_links} failures at once where packets are marked, a larger q, "
+            "or another balance"
         )
         is_promised = kind in PROTECTED_FAILURES.get(build.forwarding.protect, ())
         key = "routing.protect" if is_promised else "failures"
-        raise InputError.of(required + "or another balance", f"{most_down}", key=key)
+        raise InputError.of(required, f"{most_down}", key=key)
 
 
 def _most_links_down(walks: Walks, failed: list[int]) -> int:

@@ -86,11 +86,11 @@ class AggregateBlocks:
     aggregate: NDArray[np.int32]
     """int32[G], the aggregate prefix of each group."""
     classes: NDArray[np.int16]
-    """int16[G·R, k], by group and row the class of each switch of the group. DROP stands for a
-    switch that has no such row."""
+    """int16[G·R, k], by *table row* (a group and a row of its switches) the class of each switch of
+    the group. DROP stands for a switch that has no such row."""
     rows_by_prefix: NDArray[np.intp]
-    """intp[G·R], the numbers of the rows, sorted by their prefix."""
-    begins: NDArray[np.intp]
+    """intp[G·R], the numbers of the table rows, sorted by their prefix."""
+    first_of_prefix: NDArray[np.intp]
     """intp[P + 1], where the rows of each of P prefixes begin in `rows_by_prefix`."""
 
     @classmethod
@@ -115,13 +115,13 @@ class AggregateBlocks:
             classes[group] = class_of_value[np.asarray(routes.egress[members])].T
         prefix = np.asarray(routes.prefix).ravel()
         rows_by_prefix = np.argsort(prefix, kind="stable")
-        begins = np.searchsorted(prefix[rows_by_prefix], np.arange(int(prefix.max()) + 2))
+        first_of_prefix = np.searchsorted(prefix[rows_by_prefix], np.arange(int(prefix.max()) + 2))
         return cls(
             destinations=np.arange(switches),
             aggregate=aggregate[:, 0],
             classes=classes.reshape(groups * width, k),
             rows_by_prefix=rows_by_prefix,
-            begins=begins,
+            first_of_prefix=first_of_prefix,
         )
 
     @property
@@ -129,11 +129,11 @@ class AggregateBlocks:
         """How many blocks there are."""
         return len(self.aggregate)
 
-    def _rows_for(self, prefix: int) -> NDArray[np.intp]:
-        """The numbers of the rows for a prefix."""
-        if not 0 <= prefix < len(self.begins) - 1:
+    def _table_rows_for(self, prefix: int) -> NDArray[np.intp]:
+        """The numbers of the table rows for a prefix."""
+        if not 0 <= prefix < len(self.first_of_prefix) - 1:
             return self.rows_by_prefix[:0]
-        return self.rows_by_prefix[self.begins[prefix] : self.begins[prefix + 1]]
+        return self.rows_by_prefix[self.first_of_prefix[prefix] : self.first_of_prefix[prefix + 1]]
 
     def block(self, number: int) -> DestinationBlock:
         """The block with this number, which is that of its aggregate's group.
@@ -144,17 +144,17 @@ class AggregateBlocks:
         rows_of_group = len(self.classes) // groups
         indexes = slice(number * k, (number + 1) * k)
         default = np.full((groups, k), DROP, np.int16)  # by switch, the class of the aggregate
-        aggregate_rows = self._rows_for(int(self.aggregate[number]))
-        default[aggregate_rows // rows_of_group] = self.classes[aggregate_rows]
-        destination_rows = [self._rows_for(d) for d in range(indexes.start, indexes.stop)]
-        listed_groups = np.unique(np.concatenate(destination_rows) // rows_of_group)
+        of_aggregate = self._table_rows_for(int(self.aggregate[number]))
+        default[of_aggregate // rows_of_group] = self.classes[of_aggregate]
+        of_destinations = [self._table_rows_for(d) for d in range(indexes.start, indexes.stop)]
+        listed_groups = np.unique(np.concatenate(of_destinations) // rows_of_group)
         # The class by listed group, switch of the group and destination.
         egress = np.repeat(default[listed_groups][:, :, None], k, axis=2)
-        for j, row_numbers in enumerate(destination_rows):
+        for j, table_rows in enumerate(of_destinations):
             # A row for the destination comes before that for the aggregate. DROP: this switch of
             # the group has no row for the destination, so the class of the aggregate stays.
-            own_classes = self.classes[row_numbers]
-            group = np.searchsorted(listed_groups, row_numbers // rows_of_group)
+            own_classes = self.classes[table_rows]
+            group = np.searchsorted(listed_groups, table_rows // rows_of_group)
             egress[group, :, j] = np.where(own_classes == DROP, egress[group, :, j], own_classes)
         listed = (listed_groups[:, None] * k + np.arange(k)).ravel().astype(np.int32)
         row = np.full(groups * k, NONE, np.int32)

@@ -137,7 +137,9 @@ class _Walks:
         destinations, delivers = self.proof.destinations, self.proof.delivers
         hops_bound = int(self.proof.longest[delivers].max(initial=0))
         unproved, check = (
-            walk(self.build, (), None, destinations[is_walked], self.walks).alternates
+            walk(
+                self.build, kinds=(), destinations=destinations[is_walked], walks=self.walks
+            ).alternates
             for is_walked in (~delivers, delivers & self.checked)
         )
         contradicts = check.strays > 0 or check.max_hops > hops_bound

@@ -92,11 +92,11 @@ def prove_states(
     """
     switches = len(rows.default)
     paths = MinimalPaths(
-        np.empty(rows.egress.shape, np.int32),  # next_hop
-        np.empty(rows.egress.shape, np.int8),  # hops
-        np.empty(switches, np.int32),  # onward
-        np.empty(switches, np.int32),  # entry
-        np.zeros(switches, np.int8),  # entry_hops
+        next_hop=np.empty(rows.egress.shape, np.int32),
+        hops=np.empty(rows.egress.shape, np.int8),
+        onward=np.empty(switches, np.int32),
+        entry=np.empty(switches, np.int32),
+        entry_hops=np.zeros(switches, np.int8),
     )
     failed = np.empty(1, np.int64)  # scratch for all calls
     all_listed = len(rows.listed) == switches

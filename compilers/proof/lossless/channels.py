@@ -102,13 +102,13 @@ def find_channels(
     changes = _channel_changes(build, scheme)
     # By switch, ingress link and next link: whether packets wait for the next link.
     waits = np.zeros(changes.shape, np.bool_)
-    ends = np.flatnonzero(walks.has_hosts)
+    destinations = np.flatnonzero(walks.has_hosts)
     # Packets to a destination have about S·K states.
     step = max(1, STATES_AT_ONCE // changes.size * changes.shape[2])
     highest, endless = 0, False
-    for first in range(0, len(ends), step):
-        block = ends[first : first + step]
-        block_highest, block_endless = for_packets(walks.packets, link_waits)(
+    for first in range(0, len(destinations), step):
+        block = destinations[first : first + step]
+        outcome = for_packets(walks.packets, link_waits)(
             walks.program,
             walks.has_hosts,
             walks.egress(block),
@@ -118,9 +118,9 @@ def find_channels(
             changes,
             waits,
         )
-        highest, endless = max(highest, block_highest), endless or block_endless
+        highest, endless = max(highest, outcome.highest), endless or outcome.is_endless
         if progress:
-            progress(min(first + step, len(ends)), len(ends))
+            progress(min(first + step, len(destinations)), len(destinations))
     waits &= changes == 0
     legs = 2 if build.forwarding.intermediates else 1
     count = 0 if endless else legs * (int(highest) + 1)

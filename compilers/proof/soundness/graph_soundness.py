@@ -4,8 +4,8 @@ Each function looks at one kind of values, and yields wrong values as `UnsoundVa
 for example, that a port has one use, or that both ends of a cable agree. No packets are followed.
 `build_soundness` calls the functions in order; `table_soundness` checks the tables.
 
-The argument `use` (`PortUse`) says what each port of each switch is used for, and which link is
-behind it. It is asked about some switches at a time (`use.part`), to keep arrays small.
+The argument `port_use` says what each port of each switch is used for, and which link is behind it
+(`PortUse`). It is asked about some switches at a time (`PortUse.part`), to keep arrays small.
 
 In the findings, s is a switch, k a link of it, and e an entry of `Graph.targets`. What a finding is
 about comes first, then what is required, then what the build has.
