@@ -151,22 +151,26 @@ def _exposed_pairs(build: Build, missing: NDArray[np.bool_], hosts: NDArray[np.i
     """
     if not hosts.any():
         return 0
-    ends = np.flatnonzero(build.topology.endpoints if build.forwarding.intermediates else hosts)
-    walks = Walks.of(build, len(ends))
+    # The switches that packets, or their legs, lead to.
+    destinations = np.flatnonzero(
+        build.topology.endpoints if build.forwarding.intermediates else hosts
+    )
+    walks = Walks.of(build, len(destinations))
     cables = np.zeros(walks.cable_count, np.bool_)
     cables[walks.program.cable[missing]] = True
-    # bool[D, S]: packets from switch s to the d-th end may take a missing link.
-    may_cross = walks.sources_over_cables(ends, cables)
+    # bool[D, S]: packets from switch s to the d-th destination may take a missing link.
+    may_cross = walks.sources_over_cables(destinations, cables)
     if not build.forwarding.intermediates:
-        return int((may_cross @ hosts) @ hosts[ends])
+        return int((may_cross @ hosts) @ hosts[destinations])
     # A path is two legs: to an intermediate switch, which may be any, and from it. A pair is
     # exposed if any leg from its source, or any leg to its destination, takes a missing link.
     is_exposed_source = may_cross.any(axis=0)
-    is_exposed_end = np.zeros(len(hosts), np.bool_)
-    is_exposed_end[ends] = may_cross.any(axis=1)
+    is_exposed_destination = np.zeros(len(hosts), np.bool_)
+    is_exposed_destination[destinations] = may_cross.any(axis=1)
     # All pairs are exposed but those of which neither host is exposed. Pairs at one switch are left
     # out, too, as their packets take no link.
     all_pairs = hosts.sum() ** 2
-    not_exposed = int(hosts[~is_exposed_source].sum()) * int(hosts[~is_exposed_end].sum())
-    at_one_switch = (hosts[is_exposed_source | is_exposed_end] ** 2).sum()
-    return int(all_pairs - at_one_switch) - not_exposed
+    sources_not_exposed = int(hosts[~is_exposed_source].sum())
+    destinations_not_exposed = int(hosts[~is_exposed_destination].sum())
+    at_one_switch = (hosts[is_exposed_source | is_exposed_destination] ** 2).sum()
+    return int(all_pairs - at_one_switch) - sources_not_exposed * destinations_not_exposed

@@ -146,31 +146,35 @@ class MoveCells:
             in_both: bool, which of these destinations both builds have.
         """
         difference, nodes = update.difference, update.nodes
-        new_ends, count = block.destinations[in_both], len(nodes.datapath_id)
-        old_ends = nodes.old_prefix[new_ends]  # the destinations as vertices of the old build
+        new_destinations, count = block.destinations[in_both], len(nodes.datapath_id)
+        old_destinations = nodes.old_prefix[new_destinations]  # as vertices of the old build
         old_nodes = BuildNodes(nodes.old_vertex, nodes.node_of_old, count)
         new_nodes = BuildNodes(nodes.new_vertex, nodes.node_of_new, count)
         is_in_new = nodes.new_vertex >= 0
-        level = np.full((count + 1, len(new_ends)), NEVER, np.uint8)
+        level = np.full((count + 1, len(new_destinations)), NEVER, np.uint8)
         level[:count][is_in_new] = block.cell_levels[:, in_both][nodes.new_vertex[is_in_new]]
         # int[M, D], the links of minimal paths; of nodes that a build does not have, any number.
-        hops_before = minimal_hops(difference.fib_before, old_ends)[np.maximum(nodes.old_vertex, 0)]
-        hops_after = minimal_hops(difference.fib, new_ends)[np.maximum(nodes.new_vertex, 0)]
+        hops_before = minimal_hops(difference.fib_before, old_destinations)[
+            np.maximum(nodes.old_vertex, 0)
+        ]
+        hops_after = minimal_hops(difference.fib, new_destinations)[np.maximum(nodes.new_vertex, 0)]
         longest_before = int(hops_before[nodes.is_in_both].max(initial=0))
         longest_after = int(hops_after[nodes.is_in_both].max(initial=0))
         return cls(
             update=update,
-            next_before=_next_nodes(difference.fibs_before, old_ends, old_nodes),
-            next_after=_next_nodes(difference.fibs, new_ends, new_nodes),
+            next_before=_next_nodes(difference.fibs_before, old_destinations, old_nodes),
+            next_after=_next_nodes(difference.fibs, new_destinations, new_nodes),
             level=level,
             is_changed=block.is_changed[:, in_both][nodes.new_vertex] & is_in_new[:, None],
-            destination_node=nodes.node_of_new[new_ends],
-            bounces_before=_next_nodes(difference.bounces_before, old_ends, old_nodes),
-            bounces_after=_next_nodes(difference.bounces, new_ends, new_nodes),
+            destination_node=nodes.node_of_new[new_destinations],
+            bounces_before=_next_nodes(difference.bounces_before, old_destinations, old_nodes),
+            bounces_after=_next_nodes(difference.bounces, new_destinations, new_nodes),
             spreads_before=_spreads(
-                difference.old, difference.fib_before, old_ends, nodes.old_vertex
+                difference.old, difference.fib_before, old_destinations, nodes.old_vertex
             ),
-            spreads_after=_spreads(difference.new, difference.fib, new_ends, nodes.new_vertex),
+            spreads_after=_spreads(
+                difference.new, difference.fib, new_destinations, nodes.new_vertex
+            ),
             has_path=nodes.is_in_both[:, None] & (hops_before > 0) & (hops_after > 0),
             hop_bound=longest_before + longest_after,
         )
@@ -230,7 +234,9 @@ class MoveCells:
         next_cell = next_node.astype(np.int64) * width + np.arange(width)
         next_of_nodes = next_node[:, :count]  # without row M
         leaves = (next_of_nodes != np.arange(count)[:, None]) & (next_of_nodes < count)
-        return _State(has_new_row, next_node, next_cell, leaves)
+        return _State(
+            has_new_row=has_new_row, next_node=next_node, next_cell=next_cell, leaves=leaves
+        )
 
     def _spread_and_lost(
         self, carried_out: NDArray[np.uint8], state: _State, lost: NDArray[np.bool_]
@@ -281,9 +287,11 @@ class MoveCells:
         count, width = lost.shape
         column, node = np.arange(width), np.arange(count)[:, None]
         bounced_to = self._bounce_nodes(state)
-        leads_back = state.next_node[:, bounced_to, column] == node  # bool[W, W, M, D]
+        # bool[W', W, M, D], for each packet whether path W' of the switch that it comes to leads
+        # back; then whether any path does, and the first that does.
+        leads_back = state.next_node[:, bounced_to, column] == node
         bounces_again = leads_back.any(axis=0)
-        path_back = leads_back.argmax(axis=0)  # the first of the W paths that leads back
+        path_back = leads_back.argmax(axis=0)
         # In both arrays the last node stands for no switch: whatever is sent there is lost.
         lost_in_transit = np.append(lost, np.ones((1, width), np.bool_), axis=0)
         lost_after_bounce = np.ones((len(state.next_node), count + 1, width), np.bool_)
@@ -477,18 +485,18 @@ def _any_neighbour_in(cells: NDArray[np.bool_], neighbours: NDArray[np.int64]) -
 
 
 def _next_nodes(
-    fibs: tuple[Fib, ...], ends: NDArray[np.int64], nodes: BuildNodes
+    fibs: tuple[Fib, ...], destinations: NDArray[np.int64], nodes: BuildNodes
 ) -> NDArray[np.int32]:
     """The next node of each cell on W paths, int32[W, M + 1, D].
 
     Args:
         fibs: the next hops of a build on W paths.
-        ends: int64[D], destinations, its vertices.
+        destinations: int64[D], vertices of this build.
         nodes: the build's vertices as nodes.
     """
     if not fibs:
-        return np.zeros((0, nodes.count + 1, len(ends)), np.int32)
-    return np.stack([_as_nodes(fib.next_switch(ends), nodes) for fib in fibs])
+        return np.zeros((0, nodes.count + 1, len(destinations)), np.int32)
+    return np.stack([_as_nodes(fib.next_switch(destinations), nodes) for fib in fibs])
 
 
 def _as_nodes(next_switch: NDArray[np.int32], nodes: BuildNodes) -> NDArray[np.int32]:

@@ -177,23 +177,25 @@ def require_connected(topology: Topology, names: tuple[str, ...], inventory: Inv
     Raises:
         Refused: names the first ten pairs without a path, and how many more there are.
     """
-    ends = np.flatnonzero(topology.endpoints)
+    endpoints = np.flatnonzero(topology.endpoints)
     key: KeyPath = ("dead_links",) if inventory.dead_links else ("nodes",)
-    if not topology.present[ends].any():
+    if not topology.present[endpoints].any():
         todo = "install more nodes or mend links"
         required = "two or more installed nodes that are joined"
         raise Refused(Finding(key, required, "none", todo))
-    component = components(neighbour_table(topology.graph))[ends]
+    component = components(neighbour_table(topology.graph))[endpoints]
     sizes = np.unique(component, return_counts=True)[1]
     # Unordered pairs of endpoints in different components.
-    count = (len(ends) ** 2 - int((sizes**2).sum())) // 2
+    count = (len(endpoints) ** 2 - int((sizes**2).sum())) // 2
     if not count:
         return
     required = "a path between any two installed nodes"
     todo = "install nodes or mend links between them, or set state: planned"
     pairs = _unjoined_pairs(component)
     findings = [
-        Finding(key, required, f"none between {names[ends[i]]} and {names[ends[j]]}", todo)
+        Finding(
+            key, required, f"none between {names[endpoints[i]]} and {names[endpoints[j]]}", todo
+        )
         for i, j in pairs
     ]
     if more := count - len(pairs):

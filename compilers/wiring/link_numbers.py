@@ -1,4 +1,4 @@
-"""Return the numbers of links, by which targets give links their addresses.
+"""The numbers of links, by which targets give links their addresses.
 
 A compile and targets call `link_numbers`; a build keeps the numbers in its *allocations*, by the
 key of a link (`link_key`).

@@ -181,28 +181,28 @@ def _growth_by_loss(placed: PlacedFabric) -> PathGrowth:
     has_absent_end = absent[:, None] | absent[wiring.far]
     designed = Graph.from_padded(np.where(has_absent_end, np.int32(-1), wiring.far))
     remaining_topology, _ = remaining_fabric(topology, wiring, damage)
-    ends = np.flatnonzero(topology.endpoints & ~absent)
-    return _path_growth(designed, remaining_topology.graph, ends, wiring.names)
+    vertices = np.flatnonzero(topology.endpoints & ~absent)
+    return _path_growth(designed, remaining_topology.graph, vertices, wiring.names)
 
 
 def _path_growth(
-    before: Graph, after: Graph, ends: NDArray[np.int64], names: Sequence[str]
+    before: Graph, after: Graph, vertices: NDArray[np.int64], names: Sequence[str]
 ) -> PathGrowth:
     """Compare the shortest paths between n vertices in two graphs.
 
     Args:
         before: the whole graph.
         after: the graph that is left.
-        ends: int64[n], the vertices that are compared.
+        vertices: int64[n], the vertices that are compared.
         names: the name of each vertex's node.
     """
     table_before, table_after = neighbour_table(before), neighbour_table(after)
     most_before = most_after = longer = largest_growth = 0
     worst = 0, 0
-    for first in range(0, len(ends), SOURCES_AT_ONCE):
-        sources = ends[first : first + SOURCES_AT_ONCE]
-        hops_before = distances(table_before, sources)[:, ends].astype(np.int64)
-        hops_after = distances(table_after, sources)[:, ends].astype(np.int64)
+    for first in range(0, len(vertices), SOURCES_AT_ONCE):
+        sources = vertices[first : first + SOURCES_AT_ONCE]
+        hops_before = distances(table_before, sources)[:, vertices].astype(np.int64)
+        hops_after = distances(table_after, sources)[:, vertices].astype(np.int64)
         most_before = max(most_before, largest_distance(hops_before))
         most_after = max(most_after, largest_distance(hops_after))
         growth = hops_after - hops_before
@@ -210,12 +210,12 @@ def _path_growth(
         if int(growth.max()) > largest_growth:
             largest_growth = int(growth.max())
             source, destination = np.unravel_index(int(growth.argmax()), growth.shape)
-            worst = int(sources[source]), int(ends[destination])
+            worst = int(sources[source]), int(vertices[destination])
     return PathGrowth(
         diameter_before=most_before,
         diameter_after=most_after,
         longer=longer,
-        pairs=len(ends) * (len(ends) - 1),
+        pairs=len(vertices) * (len(vertices) - 1),
         worst=(names[worst[0]], names[worst[1]]),
     )
 

@@ -6,11 +6,6 @@ the only plane of a fabric.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
-    pass
-
 
 def plane_prefix(plane: int) -> str:
     """Return the prefix of the names of a plane's nodes and racks; "" for 0, the only plane.

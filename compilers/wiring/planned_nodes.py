@@ -91,21 +91,21 @@ def _diameters(placed: PlacedFabric, absent: NDArray[np.bool_]) -> tuple[int, in
     # int32[S, K], the neighbours without planned nodes. Beyond the last link `far` is -1, so that
     # `absent[far]` has the value of some other node there. Either way the result is -1.
     installed_far = np.where(absent[:, None] | absent[far], np.int32(-1), far)
-    ends = np.flatnonzero(placed.topology.endpoints & ~absent)
-    return _diameter(far, ends), _diameter(installed_far, ends)
+    endpoints = np.flatnonzero(placed.topology.endpoints & ~absent)
+    return _diameter(far, endpoints), _diameter(installed_far, endpoints)
 
 
-def _diameter(far: NDArray[np.int32], ends: NDArray[np.int64]) -> int:
-    """Return the most links of a shortest path between ends; pairs without a path do not count.
+def _diameter(far: NDArray[np.int32], endpoints: NDArray[np.int64]) -> int:
+    """Return the most links of a shortest path between some switches, as far as paths exist.
 
     Args:
         far: int32[S, K], the neighbours of each switch, -1 for none.
-        ends: int64[D], switches.
+        endpoints: int64[D], these switches.
     """
     table = neighbour_table(Graph.from_padded(far))
     longest = 0
-    for first in range(0, len(ends), SOURCES_AT_ONCE):
-        sources = ends[first : first + SOURCES_AT_ONCE]
-        distance = distances(table, sources)[:, ends]
+    for first in range(0, len(endpoints), SOURCES_AT_ONCE):
+        sources = endpoints[first : first + SOURCES_AT_ONCE]
+        distance = distances(table, sources)[:, endpoints]
         longest = max(longest, largest_distance(distance))
     return longest

@@ -27,7 +27,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,13 +122,13 @@ def write(build: Build, folder: Path, written: Mapping[int, Path] = MappingProxy
     """
     (folder / "arrays").mkdir(parents=True)
     names = []
-    for name, array, write_content in _contents(build):
-        names.append(name)
-        if array is not None and id(array) in written:
-            link_file(written[id(array)], folder / name)
+    for file in _contents(build):
+        names.append(file.name)
+        if file.array is not None and id(file.array) in written:
+            link_file(written[id(file.array)], folder / file.name)
         else:
-            with (folder / name).open("wb") as stream:
-                write_content(stream.write)
+            with (folder / file.name).open("wb") as stream:
+                file.write_content(stream.write)
     with FolderFiles(folder) as files:
         text = _manifest(build, files.digests(names))
     (folder / MANIFEST).write_text(text)
@@ -139,20 +139,31 @@ def write(build: Build, folder: Path, written: Mapping[int, Path] = MappingProxy
 def with_identity(build: Build) -> Build:
     """Return the build with the identity that its folder would have, without writing one."""
     digests = {}
-    for name, _, write_content in _contents(build):
+    for file in _contents(build):
         digest = hashlib.sha256()
-        write_content(digest.update)
-        digests[name] = digest.hexdigest()
+        file.write_content(digest.update)
+        digests[file.name] = digest.hexdigest()
     return replace(build, identity=identity_of(_manifest(build, digests)))
 
 
-def _contents(build: Build) -> Iterator[tuple[str, NDArray[Any] | None, WriteContent]]:
-    """Yield each file of a build: its name, its array (None for `fabric.json`), and its writer."""
-    yield FABRIC, None, lambda write: write(to_json(build).encode())
+class _BuildFile(NamedTuple):
+    """A file of a build, but for the manifest and its digest."""
+
+    name: str
+    """The path below the folder of the build."""
+    array: NDArray[Any] | None
+    """The array in the file; None if it holds something else."""
+    write_content: WriteContent
+    """Writes the content."""
+
+
+def _contents(build: Build) -> Iterator[_BuildFile]:
+    """Yield each file of a build that the manifest lists."""
+    yield _BuildFile(FABRIC, None, lambda write: write(to_json(build).encode()))
     if build.allocations:
-        yield ALLOCATIONS, None, partial(_write_allocations, build)
+        yield _BuildFile(ALLOCATIONS, None, partial(_write_allocations, build))
     for field, array in arrays_of(build):
-        yield array_file(field.name), array, partial(_write_array, array)
+        yield _BuildFile(array_file(field.name), array, partial(_write_array, array))
 
 
 def _write_allocations(build: Build, write: Write) -> None:
