@@ -171,13 +171,13 @@ def revocation_lists(file: Path) -> list[CertificateRevocationList]:
     Raises:
         InputError: there is none, or it cannot be read.
     """
-    from cryptography.x509 import load_pem_x509_crl
+    from cryptography.x509 import InvalidVersion, load_pem_x509_crl
 
     try:
         lists = [load_pem_x509_crl(CRL + part) for part in file.read_bytes().split(CRL)[1:]]
         if not lists:
             raise ValueError
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, InvalidVersion) as error:
         raise InputError.of(
             file=str(file),
             key="tls_crl",
