@@ -120,6 +120,9 @@ class Tls:
 
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.verify_mode = ssl.CERT_REQUIRED if clients else ssl.CERT_NONE
+        # A session that is resumed would not have its client's certificate checked again.
+        context.options |= ssl.OP_NO_TICKET
+        context.num_tickets = 0
         self._load_into(context)
         if clients and self.revoked:
             try:

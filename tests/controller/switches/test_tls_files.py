@@ -1,9 +1,11 @@
 """Names in certificates, revocation lists, and files that change while the controller runs."""
 
+import base64
 import datetime
 import errno
 import os
 import ssl
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -93,6 +95,16 @@ def test_a_list_that_is_cut_off_is_one_message(tls, authority, cut):
     tls.revoked.write_text("\n".join([text[0], body[: len(body) // 4 * 4], text[-1]]))
     with pytest.raises(InputError, match="tls_crl"):
         TlsFiles(tls)
+
+
+def test_a_list_of_an_unknown_version_is_one_message(tls, authority):
+    """It was said to be a bug of ours."""
+    text = b"".join(revocation_list(authority, [5]).splitlines()[1:-1])
+    der = base64.b64decode(text).replace(b"\x02\x01\x01", b"\x02\x01\x05", 1)
+    lines = (b"-----BEGIN X509 CRL-----", base64.b64encode(der), b"-----END X509 CRL-----")
+    tls.revoked.write_bytes(b"\n".join(lines))
+    with pytest.raises(InputError, match="tls_crl"):
+        revocation_lists(tls.revoked)
 
 
 def test_ends_are_those_of_the_certificate_the_authorities_and_the_list(tls, authority):
@@ -226,6 +238,28 @@ def test_why_a_handshake_fails_is_said(tls, authority, tmp_path, fault, said):
     shown = (other if fault == "stranger" else authority).issue_cert("3.lab.example", not_after=end)
     trusted = other if fault == "knows another authority" else authority
     assert handshake(TlsFiles(replace(tls, revoked=None)), trusted, shown).startswith(said)
+
+
+@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
+def test_no_session_is_resumed(tls, authority, version):
+    """A certificate that had expired since was accepted, with the session of an earlier day."""
+    client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    client.maximum_version = version
+    authority.configure_trust(client)
+    authority.issue_cert("3.lab.example").configure_cert(client)
+    ours = TlsFiles(replace(tls, revoked=None)).switches
+    session = None
+    for _ in range(2):
+        there, here = ssl.MemoryBIO(), ssl.MemoryBIO()
+        server = ours.wrap_bio(here, there, server_side=True)
+        peer = client.wrap_bio(there, here, server_hostname="controller.example", session=session)
+        for side in (peer, server) * 3:
+            with suppress(ssl.SSLWantReadError):
+                side.do_handshake()
+        server.write(b"hello")
+        assert peer.read(5) == b"hello"  # TLS 1.3 sends sessions after the handshake
+        assert not server.session_reused
+        session = peer.session
 
 
 def test_the_last_days_of_switches_certificates_are_known(tls, authority):
