@@ -38,6 +38,8 @@ EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
 """Errors of accept that pass when other connections end."""
 EXHAUSTED_PAUSE = 0.1
 """Seconds until the next attempt to accept after such an error."""
+MAPPED = "::ffff:"
+"""What is in front of an address of IPv4 at a socket of IPv6 (RFC 4291, §2.5.5.2)."""
 OTHER_FILES = 128
 """Open files besides connections of switches: HTTP clients, the store, logs, what Python opens."""
 LEAST_HALF_OPEN, MOST_HALF_OPEN = 64, 1024
@@ -320,7 +322,12 @@ def shut_down(sock: Any, how: int = socket.SHUT_RDWR) -> None:
 
 
 def accept(server: Any) -> tuple[Any, Any]:
-    """Accept the next connection, however long it takes."""
+    """Accept the next connection, however long it takes.
+
+    Returns:
+        The socket and the peer's address. A peer of IPv4 has its own address, also at a socket of
+        IPv6, which says `::ffff:192.0.2.1`: it may be the management address of a switch.
+    """
     import eventlet
 
     while True:
@@ -332,4 +339,4 @@ def accept(server: Any) -> tuple[Any, Any]:
             elif error.errno != errno.ECONNABORTED:
                 raise
         else:
-            return sock, address
+            return sock, (address[0].removeprefix(MAPPED), *address[1:])

@@ -427,6 +427,17 @@ def test_connections_that_are_gone_are_not_served(listener):
         sock.close()
 
 
+def test_a_peer_of_ipv4_has_its_own_address_at_a_socket_of_ipv6():
+    """It was no host of the fabric, though the inventory had its management address."""
+    eventlet = pytest.importorskip("eventlet")
+    server = eventlet.listen(("::", 0), socket.AF_INET6)
+    client = socket.create_connection(("127.0.0.1", server.getsockname()[1]))
+    accepted, address = listening.accept(server)
+    assert address[:2] == client.getsockname()
+    for sock in (accepted, client, server):
+        sock.close()
+
+
 def test_a_connection_from_the_address_of_one_that_was_ended_is_another(rejected):
     """A thread served the closed socket of the first, or forgot the second when it ended."""
     eventlet = pytest.importorskip("eventlet")
