@@ -7,9 +7,6 @@ they are configured the management API and the membership in a cluster.
 
 from __future__ import annotations
 
-import os
-import signal
-import sys
 from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
@@ -24,6 +21,7 @@ from controller.management.action_log import ActionLog, Actor
 from controller.management.tokens import Tokens
 from controller.printer import Printer
 from controller.reporter import Reporter
+from controller.restart import restart
 from controller.rollout.build_history import BuildHistory
 from controller.rollout.folder_lock import FolderLock
 from controller.rollout.resumption import mover_with_journal
@@ -261,8 +259,7 @@ class Controller:
         self._report(last=True)
         if self._http:
             self._http.end()
-        signal.signal(signal.SIGHUP, signal.SIG_IGN)  # until the new process listens to it
-        os.execv(sys.executable, sys.orig_argv)  # noqa: S606 - the command of this process
+        restart()
 
     def reload(self) -> None:
         """Read build, certificates and tokens again, at a SIGHUP; faults are only reported."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from controller import API
+from inventory.problems import InputError
 from polarfab.output.verb_output import say
 from polarfab.output.verification_output import say_caveats
 from polarfab.shared_options import shared
@@ -162,6 +163,7 @@ def command(
     what differs, atomically: one that refuses keeps what it had and is reported. A datapath id that
     is not in the build gets nothing. SIGHUP reads BUILD again.
     """
+    from controller.restart import RETRY, restart_later, was_restarted
     from controller.settings import Address, Damping, Duties, Settings, StoreGroup, Tls
 
     if discover is None:
@@ -190,7 +192,13 @@ def command(
         unverified=unverified,
         apps=apps,
     )
-    _serve(folder, framework, settings)
+    try:
+        _serve(folder, framework, settings)
+    except InputError as error:
+        if not was_restarted():
+            raise
+        say(f"{error}; the controller, which has restarted itself, tries again in {RETRY:.0f} s")
+        restart_later()
 
 
 def _serve(folder: Path, framework: str | None, settings: Settings) -> None:
