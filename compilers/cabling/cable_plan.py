@@ -112,9 +112,23 @@ class Cables:
         """A key for each cable, int64[E], by link and socket: the same in every build of a
         fabric.
         """
-        u, v = np.sort(self.ends.astype(np.int64), axis=1).T
-        keys: NDArray[np.int64] = (u * len(self.hardware.rack) + v) * MOST_PARALLEL + self.socket
+        links = _link_numbers(self.ends, len(self.hardware.rack))
+        keys: NDArray[np.int64] = links * MOST_PARALLEL + self.socket
         return keys
+
+
+def _link_numbers(ends: NDArray[np.integer], vertices: int) -> NDArray[np.int64]:
+    """A number for each link, int64[n]: its lower vertex times all vertices, plus the upper one.
+
+    Args:
+        ends: int[n, 2], the vertices at both ends, in any order.
+        vertices: how many vertices there are.
+
+    >>> _link_numbers(np.array([[2, 7], [7, 2]]), 10).tolist()
+    [27, 27]
+    """
+    lower, upper = np.sort(ends.astype(np.int64), axis=1).T
+    return np.asarray(lower * vertices + upper)
 
 
 def by_port(hardware: Hardware, wiring: Wiring, attribute: str) -> NDArray[np.int64]:
@@ -129,9 +143,9 @@ def by_port(hardware: Hardware, wiring: Wiring, attribute: str) -> NDArray[np.in
         int64[types, ports + 1], by port number.
     """
     table = np.zeros((len(hardware.types), max(map(len, wiring.port_names)) + 1), np.int64)
-    for t, facts in enumerate(hardware.types):
+    for node_type, facts in enumerate(hardware.types):
         values = getattr(facts, attribute)
-        table[t, 1 : len(values) + 1] = values
+        table[node_type, 1 : len(values) + 1] = values
     return table
 
 
@@ -247,14 +261,14 @@ def too_long_findings(wiring: Wiring, hardware: Hardware) -> Iterator[Finding]:
 
 
 def _comes_before(
-    hardware: Hardware, u: NDArray[np.int32], v: NDArray[np.int32]
+    hardware: Hardware, vertex: NDArray[np.int32], other: NDArray[np.int32]
 ) -> NDArray[np.bool_]:
-    """Whether vertices u come before vertices v, by rack, cluster and unit: bool[n]."""
+    """Whether each vertex comes before the other one, by rack, cluster and unit: bool[n]."""
     vertices = np.arange(len(hardware.rack))
     order = np.lexsort((vertices, hardware.unit, hardware.cluster, hardware.rack))
     rank = np.empty(len(order), np.int64)
     rank[order] = vertices
-    earlier: NDArray[np.bool_] = rank[u] < rank[v]
+    earlier: NDArray[np.bool_] = rank[vertex] < rank[other]
     return earlier
 
 
@@ -306,20 +320,21 @@ def _inventory_entries(
     if not hardware.hand:
         return entry_of_cable
     vertex_of = {name: vertex for vertex, name in enumerate(wiring.names)}
-    # The number of a link: its lower vertex times the number of vertices, plus the upper one.
-    vertices = len(vertex_of)
-    link_of_cable = np.sort(ends.astype(np.int64), axis=1) @ [vertices, 1]
+    listed_ends = np.array([(vertex_of[row["a"]], vertex_of[row["b"]]) for row in hardware.hand])
+    # The cables by link, then by socket; and where in this order those of each listed link begin
+    # and end. For a link that is missing both are the same.
+    link_of_cable = _link_numbers(ends, len(vertex_of))
     by_link = np.lexsort((socket, link_of_cable))
+    listed_link = _link_numbers(listed_ends, len(vertex_of))
+    begin = np.searchsorted(link_of_cable, listed_link, side="left", sorter=by_link)
+    end = np.searchsorted(link_of_cable, listed_link, side="right", sorter=by_link)
     socket_numbers = [_socket_numbers(facts) for facts in hardware.types]
-    for entry, cable in enumerate(hardware.hand):
-        u, v = sorted((vertex_of[cable["a"]], vertex_of[cable["b"]]))
-        link = u * vertices + v
-        first, last = np.searchsorted(link_of_cable, [link, link + 1], sorter=by_link)
-        parallel_cables = by_link[first:last]  # none if the link is missing
-        node_type = wiring.node_type[vertex_of[cable["a"]]]
-        number = socket_numbers[node_type].get(cable["a_port"])
-        if number is not None:
-            parallel_cables = parallel_cables[number : number + 1]
+    for entry, row in enumerate(hardware.hand):
+        parallel_cables = by_link[begin[entry] : end[entry]]
+        node_type = wiring.node_type[listed_ends[entry, 0]]
+        named_socket = socket_numbers[node_type].get(row["a_port"])
+        if named_socket is not None:
+            parallel_cables = parallel_cables[named_socket : named_socket + 1]
         entry_of_cable[parallel_cables] = entry
     return entry_of_cable
 

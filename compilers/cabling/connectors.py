@@ -4,6 +4,10 @@ A *cassette* is a passive box: ribbons of fibres from switches end at its front 
 each *lane* of a front port leads to a trunk behind it. A *half* is one end of a link; link e has
 the halves 2e and 2e + 1. A *connector* is all links from one cassette to another, as seen from one
 of them. `shuffle` gives the halves of each connector positions on trunks.
+
+Example: switch A of cassette 0 has two links to switch B of cassette 1. They are plugged at lanes 0
+and 1 of a front port of cassette 0, and at two lanes of a front port of cassette 1. Each cassette
+has one connector, of two halves.
 """
 
 from __future__ import annotations
@@ -49,19 +53,20 @@ class Halves:
                 fabric. Links that an expansion added have cassettes of their own.
         """
         hardware = cables.hardware
+        # For each half: its switch, and the expansion that added its link, that of the link's newer
+        # switch.
         switch = cables.ends.ravel().astype(np.int64)
-        # int64[2E], the expansion that added the link of each half: that of its newer switch.
         link_step = np.repeat(step[cables.ends].max(axis=1), 2)
-        # There is one cassette for each pair of a cluster and an expansion.
+
+        # Cassettes are the pairs of an expansion and a cluster that occur, in this order.
         clusters = len(hardware.cluster_names)
-        pairs, cassette = np.unique(
-            hardware.cluster[switch] + clusters * link_step, return_inverse=True
-        )
+        step_and_cluster = clusters * link_step + hardware.cluster[switch].astype(np.int64)
+        cassettes, cassette = np.unique(step_and_cluster, return_inverse=True)
 
         # Front ports are numbered by rack unit, within the cluster of the switch.
         by_unit = np.lexsort((hardware.unit, hardware.rack, hardware.cluster))
-        front = np.empty(len(by_unit), np.int64)
-        front[by_unit] = number_in_group(hardware.cluster[by_unit])
+        port_of_switch = np.empty(len(by_unit), np.int64)
+        port_of_switch[by_unit] = number_in_group(hardware.cluster[by_unit])
 
         # A ribbon is all halves at one switch whose links one expansion added. Its lanes are
         # numbered by plug, then by socket.
@@ -69,8 +74,13 @@ class Halves:
         ribbon = rank_of_rows(np.stack((switch, link_step), axis=1))
         lane = np.empty(len(switch), np.int64)
         lane[by_plug] = number_in_group(ribbon[by_plug])
-        width = int(lane.max(initial=0)) + 1
-        return cls(cassette.ravel(), front[switch], lane, width, pairs % clusters)
+        return cls(
+            cassette=cassette.ravel(),
+            front_port=port_of_switch[switch],
+            lane=lane,
+            width=int(lane.max(initial=0)) + 1,
+            cluster=cassettes % clusters,
+        )
 
     @property
     def cassette_lane(self) -> Numbers:
@@ -98,13 +108,13 @@ class Connectors:
         """The connectors between the cassettes of some halves."""
         far_cassette = other_half(halves.cassette)
         half = np.flatnonzero(halves.cassette != far_cassette)
+        # A pair of cassettes as one number, which `divmod` takes apart again.
         count = len(halves.cluster)
-        pairs = halves.cassette[half] * count + far_cassette[half]
-        number, connector = np.unique(pairs, return_inverse=True)
-        near, far = np.divmod(number, count)
-        return cls(
-            near, far, np.bincount(connector, minlength=len(number)), half, connector.ravel()
-        )
+        pair = halves.cassette[half] * count + far_cassette[half]
+        pairs, connector = np.unique(pair, return_inverse=True)
+        near, far = np.divmod(pairs, count)
+        links = np.bincount(connector, minlength=len(pairs))
+        return cls(near, far, links, half, connector.ravel())
 
 
 def other_half(values: Numbers) -> Numbers:

@@ -21,6 +21,10 @@ The rules for the trunks between two cassettes:
    the same wires.
 4. Two links between front ports of the same number, such as parallel cables, have no such order.
    Then the trunk stays straight.
+
+Example: two links lead from front ports 1 and 3 of a cassette to front ports 3 and 1 of another
+one. Both views are the same, so the trunk is reversed. At both cassettes the link from front port 1
+takes the first position, and that from front port 3 the last one. So both have the same wires.
 """
 
 from __future__ import annotations
@@ -90,13 +94,13 @@ def shuffle(cables: Cables, plug: Numbers, step: Numbers, room: int) -> Shuffle:
     """
     halves = Halves.of(cables, plug, step)
     connectors = Connectors.of_halves(halves)
-    is_reversed, is_leader = _directions(connectors, halves)
-    order = _order_in_connector(connectors, halves, is_reversed, is_leader)
-    split = _split_onto_trunks(connectors, order, is_reversed, room)
+    directions = _Directions.of(connectors, halves)
+    order = _order_in_connector(connectors, halves, directions)
+    split = _split_onto_trunks(connectors, order, directions.is_reversed, room)
     trunk = _trunk_numbers(connectors, split)
     first_rear_port = _first_rear_ports(connectors, halves, order, split.trunks)
     rear_port = first_rear_port[connectors.connector] + split.part
-    trunks = _Trunks.of(connectors, halves, trunk, rear_port, is_reversed)
+    trunks = _Trunks.of(connectors, halves, trunk, rear_port, directions.is_reversed)
     rear_position = rear_port * room + split.position
     cassette_type, types = types_of_cassettes(connectors, halves, rear_position, room)
     # -1 for the halves of links that stay inside their cassette.
@@ -160,40 +164,70 @@ class _Trunks(NamedTuple):
         return cls(ends, rear_ports, is_reversed_trunk)
 
 
-def _directions(connectors: Connectors, halves: Halves) -> tuple[Bools, Bools]:
-    """Whether the trunks of a connector are reversed, and whether its cassette leads.
+class _Directions(NamedTuple):
+    """In which order the links of K connectors take positions."""
 
-    Returns:
-        bool[K] twice.
-    """
-    near, far, connector = connectors.near, connectors.far, connectors.connector
-    kind = _kinds(halves)
-    rank = _ranks_of_kinds(kind)
-    view = _views(connectors, halves)
-    # Connectors are in the order of (near, far). In the order of (far, near), the i-th one has the
-    # same links as connector i, seen from the other cassette.
-    far_view = view[np.lexsort((near, far))]
-    is_same_kind = kind[near] == kind[far]
-    has_first_view = (view < far_view) | ((view == far_view) & (near < far))
-    is_leader = np.where(is_same_kind, has_first_view, rank[near] > rank[far])
+    is_reversed: Bools
+    """bool[K], whether the trunks of a connector are reversed."""
+    is_leader: Bools
+    """bool[K], whether the cassette of a connector leads."""
 
-    port = halves.front_port[connectors.half]
-    between_equal_ports = np.bincount(connector, port == other_half(port), len(near))
-    can_mirror = (between_equal_ports <= 1) & (connectors.links > 1)
-    has_several_views = _kinds_with_several_views(connectors, kind, view)
-    has_no_leader = is_same_kind & (view == far_view)
-    is_ambiguous = has_no_leader | has_several_views[kind[near]] | has_several_views[kind[far]]
-    return can_mirror & is_ambiguous, is_leader
+    @classmethod
+    def of(cls, connectors: Connectors, halves: Halves) -> _Directions:
+        """The directions by the rules above."""
+        near, far = connectors.near, connectors.far
+        kind, view = _kinds(halves), _views(connectors, halves)
+        # Connectors are in the order of (near, far). In the order of (far, near), the i-th one has
+        # the same links as connector i, seen from the other cassette.
+        far_view = view[np.lexsort((near, far))]
+
+        # Rules 1 and 2: which cassette leads.
+        rank = _ranks_of_kinds(kind)
+        is_same_kind = kind[near] == kind[far]
+        has_first_view = (view < far_view) | ((view == far_view) & (near < far))
+        is_leader = np.where(is_same_kind, has_first_view, rank[near] > rank[far])
+
+        # Rule 3: where a leader would give cassettes of one kind different wires.
+        has_same_views = is_same_kind & (view == far_view)
+        has_several_views = _kinds_with_several_views(connectors, kind, view)
+        wires_would_differ = (
+            has_same_views | has_several_views[kind[near]] | has_several_views[kind[far]]
+        )
+        # Rule 4: which trunks have a mirrored order.
+        port = halves.front_port[connectors.half]
+        is_between_equal_ports = port == other_half(port)
+        links_between_equal_ports = np.bincount(
+            connectors.connector, is_between_equal_ports, len(near)
+        )
+        can_mirror = (links_between_equal_ports <= 1) & (connectors.links > 1)
+        return cls(wires_would_differ & can_mirror, is_leader)
 
 
 def _views(connectors: Connectors, halves: Halves) -> Numbers:
     """The rank of each connector's view among all views, int64[K]; equal views rank equal."""
     lane = halves.cassette_lane[connectors.half]
-    by_lane = np.lexsort((lane, connectors.connector))
-    pairs = np.stack((lane[by_lane], other_half(lane)[by_lane]), axis=1).ravel()
-    return rank_of_rows(
-        rows_of_groups(np.repeat(connectors.connector[by_lane], 2), pairs, len(connectors.near))
-    )
+    count = len(connectors.near)
+    return rank_of_rows(_rows_of_links(connectors.connector, lane, other_half(lane), count))
+
+
+def _rows_of_links(group: Numbers, lane: Numbers, far_lane: Numbers, count: int) -> Numbers:
+    """A row for each group of links: the lanes at both ends of each link, by the near lane.
+
+    Args:
+        group: int64[m], the group of each link.
+        lane: int64[m], its lane at the near end.
+        far_lane: int64[m], its lane at the far end.
+        count: how many groups there are.
+
+    Group 0 has links from lane 3 to lane 5 and from lane 1 to lane 4, group 1 from lane 2 to 0:
+
+    >>> group, lane, far_lane = np.array([[0, 1, 0], [3, 2, 1], [5, 0, 4]])
+    >>> _rows_of_links(group, lane, far_lane, 2).tolist()  # -2 fills up the short row
+    [[1, 4, 3, 5], [2, 0, -2, -2]]
+    """
+    by_lane = np.lexsort((lane, group))
+    both_lanes = np.stack((lane[by_lane], far_lane[by_lane]), axis=1)
+    return rows_of_groups(np.repeat(group[by_lane], 2), both_lanes.ravel(), count)
 
 
 def _kinds_with_several_views(connectors: Connectors, kind: Numbers, view: Numbers) -> Bools:
@@ -205,30 +239,25 @@ def _kinds_with_several_views(connectors: Connectors, kind: Numbers, view: Numbe
         view: int64[K], of `_views`.
     """
     near = connectors.near
-    inner = np.flatnonzero(kind[near] == kind[connectors.far])
-    inner = inner[np.lexsort((view[inner], near[inner]))]
-    views = rank_of_rows(rows_of_groups(near[inner], view[inner], len(kind)))
-    several: Bools = np.bincount(np.unique(np.stack((kind, views)), axis=1)[0]) > 1
-    return several
+    within_kind = np.flatnonzero(kind[near] == kind[connectors.far])
+    by_view = within_kind[np.lexsort((view[within_kind], near[within_kind]))]
+    # int64[C], equal for cassettes that have the same views.
+    views_of_cassette = rank_of_rows(rows_of_groups(near[by_view], view[by_view], len(kind)))
+    kind_of_combination, _ = np.unique(np.stack((kind, views_of_cassette)), axis=1)
+    has_several: Bools = np.bincount(kind_of_combination) > 1
+    return has_several
 
 
 def _kinds(halves: Halves) -> Numbers:
     """The kind of each cassette, int64[C]."""
-    count, lane = len(halves.cluster), halves.cassette_lane
-    # The halves of links inside a cassette, with the two lanes of each link in order.
-    inside = np.flatnonzero(halves.cassette == other_half(halves.cassette))
-    low, high = np.sort(np.stack((lane, other_half(lane))), axis=0)[:, inside]
-    # Cassettes with equal rows are of one kind. A row has the lanes of the cassette, then -1, then
-    # the two lanes of each link inside. In each part the values are sorted by a key.
-    cassette = np.concatenate((halves.cassette, np.arange(count), halves.cassette[inside]))
-    part = np.repeat([0, 1, 2], (len(lane), count, len(inside)))
-    # Links inside are sorted by their lower lanes. The lower lane of a link has an even key, and
-    # the higher lane the odd key after it, so that the two lanes follow each other.
-    key_inside = 2 * low + (lane[inside] == high)
-    key = np.concatenate((lane, np.zeros(count, np.int64), key_inside))
-    value = np.concatenate((lane, np.full(count, -1), lane[inside]))
-    sorting = np.lexsort((key, part, cassette))
-    return rank_of_rows(rows_of_groups(cassette[sorting], value[sorting], count))
+    count, cassette = len(halves.cluster), halves.cassette
+    lane, far_lane = halves.cassette_lane, other_half(halves.cassette_lane)
+    by_lane = np.lexsort((lane, cassette))
+    lanes = rows_of_groups(cassette[by_lane], lane[by_lane], count)
+    # Of each link inside a cassette, the half with the lower lane.
+    inside = np.flatnonzero((cassette == other_half(cassette)) & (lane < far_lane))
+    links_inside = _rows_of_links(cassette[inside], lane[inside], far_lane[inside], count)
+    return rank_of_rows(np.concatenate((lanes, links_inside), axis=1))
 
 
 def _ranks_of_kinds(kind: Numbers) -> Numbers:
@@ -242,20 +271,11 @@ def _ranks_of_kinds(kind: Numbers) -> Numbers:
     return np.argsort(ascending)[kind]
 
 
-def _order_in_connector(
-    connectors: Connectors, halves: Halves, is_reversed: Bools, is_leader: Bools
-) -> Numbers:
-    """The number of each half in the order of its connector, int64[H], from 0.
-
-    Args:
-        connectors: all connectors.
-        halves: where the halves are plugged.
-        is_reversed: bool[K], whether the trunks of a connector are reversed.
-        is_leader: bool[K], whether the cassette of a connector leads.
-    """
+def _order_in_connector(connectors: Connectors, halves: Halves, directions: _Directions) -> Numbers:
+    """The number of each half in the order of its connector, int64[H], from 0."""
     connector, half = connectors.connector, connectors.half
     by_lane = _rank_in_connector(connector, halves.cassette_lane[half])
-    straight = np.where(is_leader[connector], by_lane, other_half(by_lane))
+    straight = np.where(directions.is_leader[connector], by_lane, other_half(by_lane))
 
     near_front = halves.front_port[half]
     far_front = other_half(near_front)
@@ -266,7 +286,7 @@ def _order_in_connector(
     mirrored = _rank_in_connector(
         connector, direction, -direction * low, -direction * high, -direction * (half // 2)
     )
-    return np.where(is_reversed[connector], mirrored, straight)
+    return np.where(directions.is_reversed[connector], mirrored, straight)
 
 
 class _Split(NamedTuple):
@@ -345,7 +365,8 @@ def _first_rear_ports(
 ) -> Numbers:
     """The rear port of each connector's first trunk at its cassette, int64[K].
 
-    At a cassette, connectors are in the order of the lanes that they take.
+    At a cassette, connectors are in the order of the lanes that they take. If the first one has two
+    trunks and the second one has one, they begin at rear ports 0 and 2.
 
     Args:
         connectors: all connectors.
@@ -354,18 +375,16 @@ def _first_rear_ports(
         trunks: int64[K], how many trunks each connector has.
     """
     near, connector = connectors.near, connectors.connector
+    lane = halves.cassette_lane[connectors.half]
     in_order = np.lexsort((order, connector))
-    lanes = rank_of_rows(
-        rows_of_groups(
-            connector[in_order], halves.cassette_lane[connectors.half][in_order], len(near)
-        )
-    )
-    by_lanes = np.lexsort((connectors.far, lanes, near))
+    lanes_of_connectors = rows_of_groups(connector[in_order], lane[in_order], len(near))
+    by_lanes = np.lexsort((connectors.far, rank_of_rows(lanes_of_connectors), near))
     trunks_before = np.cumsum(trunks[by_lanes]) - trunks[by_lanes]
-    # `near` ascends, in this order too. So `searchsorted` gives the first connector of each
-    # cassette, from which the rear ports of the cassette are counted.
+    # The connectors of a cassette follow each other by lanes, as they do in `near`, which ascends.
+    # The rear ports of a cassette are counted from its first connector.
+    first_of_cassette = np.searchsorted(near, near)
     first_port = np.empty(len(near), np.int64)
-    first_port[by_lanes] = trunks_before - trunks_before[np.searchsorted(near, near)]
+    first_port[by_lanes] = trunks_before - trunks_before[first_of_cassette]
     return first_port
 
 
