@@ -8,6 +8,10 @@ Files of OpenFlow have rows and groups for such classes all the same, and number
 
 `switch_check` compares all other packets, and calls `ClassCheck` for these. A *chain* is the
 sequence of port sets that a switch tries in order; an *entry* is what a row of the files leads to.
+
+Example: by the tables, class 3 sends packets to port 5, and to port 6 while port 5 is down. In the
+files, rows "of class 3" lead to an entry, and its group tries ports 5 and 7. If a route leads to
+class 3, `switch_check` finds this for the packets of the route. If none does, it is found here.
 """
 
 from __future__ import annotations
@@ -51,32 +55,38 @@ class ClassCheck:
     def compare(self) -> None:
         """Compare all classes, where the files number them."""
         if self.emitted.class_entries is not None:
-            self._compare_further(self.emitted.class_entries)
-            self._compare_planned(self.emitted.class_entries)
+            classes_of_tables = np.flatnonzero(self.build.tables.classes.port[self.vertex] > 0)
+            numbers: list[int] = classes_of_tables.tolist()
+            self._add_unknown_classes(numbers, self.emitted.class_entries)
+            self._compare_classes(numbers, self.emitted.class_entries)
 
-    def _compare_further(self, class_entries: Mapping[int, int]) -> None:
-        """Add a difference for each class that the tables do not have, and no route leads to."""
-        planned = self._planned_classes()
+    def _add_unknown_classes(
+        self, numbers: Sequence[int], class_entries: Mapping[int, int]
+    ) -> None:
+        """Add a difference for each class that the tables do not have, and no route leads to.
+
+        Args:
+            numbers: the classes that the tables have.
+            class_entries: the entry of each class in the files.
+        """
         routed_entries = set(self.emitted.anywhere[0].rows.entries.tolist())
-        for number in sorted(set(class_entries) - set(planned)):
+        for number in sorted(set(class_entries) - set(numbers)):
             entry = class_entries[number]
-            # Routes to a class were compared as packets that they lead.
+            # `switch_check` has compared the packets of routes that lead to the class.
             if entry not in routed_entries:
-                place = self._place(entry, ANY_OTHER)
-                self.differences.add(
-                    *place, f"class {number}, to which no route leads", "none such"
-                )
+                file, line = self._file_and_line(entry, ANY_OTHER)
+                says = f"class {number}, to which no route leads"
+                self.differences.add(file, line, says, "none such")
 
-    def _planned_classes(self) -> list[int]:
-        """The numbers of the classes that the tables have."""
-        ports = self.build.tables.classes.port[self.vertex]
-        classes: list[int] = np.flatnonzero(ports > 0).tolist()
-        return classes
+    def _compare_classes(self, numbers: Sequence[int], class_entries: Mapping[int, int]) -> None:
+        """Compare each class that the tables have, as far as no routes lead packets to it.
 
-    def _compare_planned(self, class_entries: Mapping[int, int]) -> None:
-        """Compare each class that the tables have, as far as no routes lead packets to it."""
+        Args:
+            numbers: the classes that the tables have.
+            class_entries: the entry of each class in the files.
+        """
         routed_classes = set(self.expected.egress.tolist())
-        for number in self._planned_classes():
+        for number in numbers:
             is_routed = number in routed_classes
             # `switch_check` has compared packets that routes lead to the class, from all ports.
             ports = [ANY_OTHER] if is_routed else [*self.fabric_ports, ANY_OTHER]
@@ -147,18 +157,18 @@ class ClassCheck:
         stated = self.chains.in_turn([self.chains.number(chain)], in_port)
         if stated == expected:
             return False
-        place = (self.folder, 0) if entry is None else self._place(entry, port)
+        file, line = (self.folder, 0) if entry is None else self._file_and_line(entry, port)
         leaves = chain_words(stated, self.chains.names)
         says = f"packets of class {number} from {ingress} leave {leaves}"
-        self.differences.add(*place, says, chain_words(expected, self.chains.names))
+        self.differences.add(file, line, says, chain_words(expected, self.chains.names))
         return True
 
     def _table_for(self, port: int) -> Lookup:
         """The table in which packets from a port are looked up."""
         return self.emitted.by_ingress.get(port, self.emitted.anywhere)[0]
 
-    def _place(self, entry: int, port: int) -> tuple[str, int]:
-        """The file and the line of what an entry does with packets from a port."""
+    def _file_and_line(self, entry: int, port: int) -> tuple[str, int]:
+        """Where the files state what an entry does with packets from a port."""
         table = self._table_for(port)
         return table.places[int(table.number[entry])]
 

@@ -3,6 +3,9 @@
 Routes of one prefix in one table become one row of a `Lookup`: those of one metric share, those of
 greater metrics are tried after them. A switch with repair has tens of thousands of routes, so these
 are columns of numbers, never objects.
+
+Example: the routes to 10.0.0.0/24 are one row, and those to 10.0.1.0/24 another one. If both rows
+have the next hops "via swp1" and "via swp2", they lead to one *entry*, with one chain of ports.
 """
 
 from __future__ import annotations
@@ -61,16 +64,32 @@ class RouteHop(NamedTuple):
     """The ports that share packets, with their weights; () discards."""
 
 
-class _RouteColumns(NamedTuple):
-    """Some routes as columns, n in all."""
+class _SortedRoutes(NamedTuple):
+    """Some routes, n in all, sorted by table, then by prefix, then by next hop."""
 
-    key: Integers
-    """int64[n]: the table and the prefix of each route, as one number: the index of the table times
-    the number of prefixes, plus the number of the prefix."""
+    table: Integers
+    """int64[n]: the number of the routing table of each route."""
+    prefix: Integers
+    """int64[n]: the number of its prefix."""
     hop: Integers
     """int64[n]: the number of its next hop."""
     line: Integers
     """int64[n]: its line."""
+
+    def first_of_rows(self) -> Integers:
+        """int64[rows]: the first route of each row, which is the routes of a table and a prefix."""
+        is_first = np.ones(len(self.prefix), np.bool_)
+        is_first[1:] = (np.diff(self.table) != 0) | (np.diff(self.prefix) != 0)
+        return np.flatnonzero(is_first)
+
+
+class _RowEntries(NamedTuple):
+    """The entries of rows: rows with equal next hops lead to one entry."""
+
+    entry: Integers
+    """int64[rows]: the entry of each row."""
+    example: Integers
+    """int64[entries]: a row of each entry."""
 
 
 class RouteLines:
@@ -152,7 +171,7 @@ class RouteLines:
         """The first line of each next hop."""
         _, hop, line = self.columns()
         first = np.full(len(self.next_hops), -1, np.int64)
-        # Of the lines of a next hop, the one that is written last stays: from the end, the first.
+        # From the last route to the first: each overwrites the line of a later one.
         first[hop[::-1]] = line[::-1]
         lines = zip(self.next_hops, first.tolist(), strict=True)
         return {text: number for text, number in lines if number >= 0}
@@ -215,72 +234,75 @@ class RouteLines:
             meanings: the meaning of next hops, by their texts. Routes with others are left out.
         """
         hops = {self.next_hops[text]: hop for text, hop in meanings.items()}
-        table_of_hop = np.zeros(len(self.next_hops), np.int64)
-        table_of_hop[list(hops)] = [hop.table for hop in hops.values()]
-        tables, table_index = np.unique(table_of_hop, return_inverse=True)
-        routes = self._sorted_routes(hops, table_index)
+        routes = self._sorted_routes(hops)
         if not len(routes.hop):
             return {}
-        count = len(self.prefixes)
-        # A row of a table is the routes of one prefix. Rows with equal next hops lead to one entry.
-        first = np.flatnonzero(np.diff(routes.key, prepend=-1))
-        entry, examples = _entries(routes.hop, first, np.diff(first, append=len(routes.hop)))
+        # In arrays by row: the routes of a row are those from `first` to before `end`.
+        first = routes.first_of_rows()
+        end = np.append(first[1:], len(routes.hop))
+        table, prefix = routes.table[first], routes.prefix[first]
+        line = np.minimum.reduceat(routes.line, first)
+        entry, example = _row_entries(routes.hop, first, end - first)
         chains = [
-            _chain([hops[number] for number in routes.hop[begin:end].tolist()])
-            for begin, end in examples
+            _chain([hops[number] for number in routes.hop[first[row] : end[row]].tolist()])
+            for row in example.tolist()
         ]
         names, all_chains = list(self.prefixes), np.arange(len(chains))
-        key, line = routes.key[first], np.minimum.reduceat(routes.line, first)
-        # Where the rows of each table begin, and the end.
-        bounds = np.searchsorted(key, np.arange(len(tables) + 1) * count)
         lookups: dict[int, Lookup] = {}
-        for index, number in enumerate(tables.tolist()):
-            rows = slice(bounds[index], bounds[index + 1])
-            if bounds[index] < bounds[index + 1]:
-                emitted = EmittedRows(file, names, entry[rows], line[rows], key[rows] % count)
-                lookups[number] = Lookup(emitted, chains, all_chains)
+        numbers, first_row = np.unique(table, return_index=True)
+        rows_of_tables = map(slice, first_row, np.append(first_row[1:], len(table)))
+        for number, of_table in zip(numbers.tolist(), rows_of_tables, strict=True):
+            rows = EmittedRows(file, names, entry[of_table], line[of_table], prefix[of_table])
+            lookups[number] = Lookup(rows, chains, all_chains)
         return lookups
 
-    def _sorted_routes(self, hops: Collection[int], table_index: Integers) -> _RouteColumns:
-        """The routes with some next hops, sorted by table, prefix and next hop.
+    def _sorted_routes(self, hops: Mapping[int, RouteHop]) -> _SortedRoutes:
+        """The routes with some next hops.
 
         Args:
-            hops: the numbers of these next hops.
-            table_index: int64[next hops], the index of the table of each among all tables.
+            hops: the numbers of these next hops, with their meanings.
         """
         prefix, hop, line = self.columns()
         if len(hops) < len(self.next_hops):
             prefix, hop, line = self.columns()[:, np.isin(hop, list(hops))]
-        key = table_index[hop] * len(self.prefixes) + prefix
-        order = np.argsort(key * len(self.next_hops) + hop, kind="stable")
-        return _RouteColumns(key[order], hop[order], line[order])
+        table_of_hop = np.zeros(len(self.next_hops), np.int64)
+        table_of_hop[list(hops)] = [meaning.table for meaning in hops.values()]
+        table_index = np.unique(table_of_hop, return_inverse=True)[1]
+        # To sort one number for each route is faster than to sort the three columns in it.
+        sorting_number = table_index[hop]
+        sorting_number = sorting_number * len(self.prefixes) + prefix
+        sorting_number = sorting_number * len(self.next_hops) + hop
+        order = np.argsort(sorting_number, kind="stable")
+        hop = hop[order]
+        return _SortedRoutes(table_of_hop[hop], prefix[order], hop, line[order])
 
 
-def _entries(
-    hop: Integers, first: Integers, length: Integers
-) -> tuple[Integers, list[tuple[int, int]]]:
-    """Number the rows by their next hops, so that rows with equal next hops have one number.
+def _row_entries(hop: Integers, first: Integers, length: Integers) -> _RowEntries:
+    """The entries of rows: rows with equal next hops lead to one entry.
 
     Args:
         hop: int64[n], the next hop of each route.
         first: int64[rows], the first route of each row.
         length: int64[rows], how many routes each row has.
 
-    Returns:
-        int64[rows], the number of each row; for each number the first route of a row with it, and
-        the route behind the last.
+    Rows with the next hops 4 5, then 4, then 4 5:
+
+    >>> rows = _row_entries(np.array([4, 5, 4, 4, 5]), np.array([0, 2, 3]), np.array([2, 1, 2]))
+    >>> rows.entry.tolist(), rows.example.tolist()
+    ([1, 0, 1], [1, 0])
     """
     # A pass for each position in a row: rows with the same number so far and the same next hop at
     # the position get a new number, greater than all numbers of rows that ended before.
-    entry = np.zeros(len(first), np.int64)
+    number = np.zeros(len(first), np.int64)
     hop_count = int(hop.max()) + 1
     for position in range(int(length.max())):
         longer = np.flatnonzero(length > position)
-        code = entry[longer] * hop_count + hop[first[longer] + position]
-        entry[longer] = int(entry.max()) + 1 + np.unique(code, return_inverse=True)[1]
-    _, example, entry = np.unique(entry, return_index=True, return_inverse=True)
-    ends = first[example] + length[example]
-    return entry, list(zip(first[example].tolist(), ends.tolist(), strict=True))
+        hop_at_position = hop[first[longer] + position]
+        number_and_hop = number[longer] * hop_count + hop_at_position
+        new_number = np.unique(number_and_hop, return_inverse=True)[1]
+        number[longer] = int(number.max()) + 1 + new_number
+    _, example, entry = np.unique(number, return_index=True, return_inverse=True)
+    return _RowEntries(entry, example)
 
 
 def _chain(hops: Sequence[RouteHop]) -> Chain:

@@ -80,20 +80,22 @@ class Statements:
             template: a statement with fields.
             known: the texts that some of the fields have to have; they are among the result.
         """
-        fields_of_template = _fields(template)
-        first = next((at for name, at in fields_of_template if name not in known), None)
-        start = _with_fields(template[:first], known)  # how statements that fit begin
-        if first is None:
-            if start in self.lines:
-                self._understood.add(start)
-                yield known, self.lines[start]
+        # The template is its beginning, up to the first unknown field, and the rest.
+        # Statements that fit begin with the one, and the other becomes a regular expression.
+        position_of_unknown = (
+            position for name, position in _fields(template) if name not in known
+        )
+        split = next(position_of_unknown, len(template))
+        beginning, rest = _with_fields(template[:split], known), template[split:]
+        if not rest:
+            if beginning in self.lines:
+                self._understood.add(beginning)
+                yield known, self.lines[beginning]
             return
-        fixed = {
-            name: known[name] for name, at in fields_of_template if at > first and name in known
-        }
-        pattern = _pattern(template[first:], frozenset(fixed.items()))
-        for statement in self._beginning_with(start):
-            if match := pattern.fullmatch(statement, len(start)):
+        known_in_rest = {name: known[name] for name, _ in _fields(rest) if name in known}
+        pattern = _pattern(rest, frozenset(known_in_rest.items()))
+        for statement in self._beginning_with(beginning):
+            if match := pattern.fullmatch(statement, len(beginning)):
                 fields = match.groupdict()
                 if all(covering(fields[name]) for name in PREFIXES & fields.keys()):
                     self._understood.add(statement)
@@ -103,10 +105,11 @@ class Statements:
         """The statements that begin with a text, in the order of the file."""
         if not start:
             return self.lines
-        end = begin = bisect_left(self._sorted, start)
+        # In the order of their texts, statements that begin alike follow each other.
+        first = end = bisect_left(self._sorted, start)
         while end < len(self._sorted) and self._sorted[end].startswith(start):
             end += 1
-        return sorted(self._sorted[begin:end], key=self._places.__getitem__)
+        return sorted(self._sorted[first:end], key=self._places.__getitem__)
 
     @cached_property
     def _sorted(self) -> list[str]:

@@ -43,6 +43,7 @@ from compilers.readers.class_check import ClassCheck
 from compilers.readers.emitted_forwarding import (
     Chain,
     EmittedDifference,
+    EmittedRows,
     EmittedSwitch,
     Lookup,
     NextHop,
@@ -134,11 +135,16 @@ class _IngressGroup(NamedTuple):
             egress: int64[F * S], the egress class of each destination.
         """
         tables = next(iter(tables_of_port.values()))
-        # Row -1, for destinations without a row, leads to the entry -1 that is appended.
-        entries = np.stack(
-            [np.append(t.rows.entries, -1)[r] for t, r in zip(tables, rows, strict=True)]
-            or [np.full_like(egress, -1)]
-        )
+        if tables:
+            entries = np.stack(
+                [
+                    # Row -1, for destinations without a row, leads to the entry -1 behind the last.
+                    np.append(table.rows.entries, -1)[row_of_destination]
+                    for table, row_of_destination in zip(tables, rows, strict=True)
+                ]
+            )
+        else:
+            entries = np.full((1, len(egress)), -1)
         _, first_of_class, destination_class, count_of_class = np.unique(
             _combination_numbers(egress, entries),
             return_index=True,
@@ -165,6 +171,11 @@ def _combination_numbers(egress: Integers, entries: Integers) -> Integers:
     Args:
         egress: int64[n], the classes.
         entries: int64[T, n], the entries.
+
+    Three destinations, of which the first and the last have the same class and entry:
+
+    >>> _combination_numbers(np.array([4, 4, 4]), np.array([[0, -1, 0]])).tolist()
+    [11, 10, 11]
     """
     number = egress + 1
     for digit in entries + 1:
@@ -173,8 +184,8 @@ def _combination_numbers(egress: Integers, entries: Integers) -> Integers:
     return number
 
 
-class _ArrayOfObject:
-    """Arrays that are computed once for each object, by its identity.
+class _ArrayCache:
+    """Keeps an array for each object, which is known by its identity.
 
     The objects are parts of an `EmittedSwitch`, which outlives this.
     """
@@ -239,11 +250,11 @@ class SwitchCheck:
         """The ports with a link."""
         self.host_ports = [port for port in wiring.host_port[vertex].tolist() if port]
         """The ports with a host."""
-        self._numbers_of_chains = _ArrayOfObject()
+        self._numbers_of_chains = _ArrayCache()
         """By a table's list of chains: their numbers."""
-        self._rows_by_destination = _ArrayOfObject()
+        self._rows_by_destination = _ArrayCache()
         """By the rows of a table: the row for each destination."""
-        self._numbers_of_prefixes = _ArrayOfObject()
+        self._numbers_of_prefixes = _ArrayCache()
         """By a list of prefixes: their numbers."""
         self._shares: dict[int, PortSet] = {}
         """See `CheckedSwitch.shares`."""
@@ -340,43 +351,47 @@ class SwitchCheck:
         egress = np.tile(self.expected.egress, self.families)
         for tables_of_port in groups.values():
             tables = next(iter(tables_of_port.values()))
-            rows = np.array([self._rows_of_destinations(t) for t in tables], np.int64)
+            rows = np.array([self._rows_of_destinations(table) for table in tables], np.int64)
             rows = rows.reshape(len(tables), len(egress))  # [0, F * S] for a port without tables
             yield _IngressGroup.of(tables_of_port, rows, egress)
 
     def _rows_of_destinations(self, table: Lookup) -> Integers:
         """int64[F * S]: see `_find_rows`, which is called once for tables with the same rows."""
-        return self._rows_by_destination.get(table.rows, lambda: self._find_rows(table))
+        return self._rows_by_destination.get(table.rows, lambda: self._find_rows(table.rows))
 
-    def _find_rows(self, table: Lookup) -> Integers:
-        """int64[F * S]: the row of the table for every destination; -1 where it has none.
-
-        Rows of other prefixes, and second rows of a prefix, are differences.
-        """
-        rows, routes = table.rows, self.build.tables.routes
-        prefix = self._numbers_of(rows.names)
-        prefix = prefix if rows.prefix is None else prefix[rows.prefix]
-        row_of_prefix = np.full(self.prefix_count * self.families, -1, np.int64)
-        known = np.flatnonzero(prefix >= 0)
-        row_of_prefix[prefix[known]] = known
-        for row in np.flatnonzero(prefix < 0)[:EXAMPLES].tolist():
-            line = int(rows.lines[row])
-            self.forwarding_differences.add(
-                rows.file, line, rows.name(row), "no prefix of the fabric"
-            )
-        if np.count_nonzero(row_of_prefix >= 0) < len(known):
-            for row in np.setdiff1d(known, row_of_prefix)[:EXAMPLES].tolist():
-                line = int(rows.lines[row])
-                self.forwarding_differences.add(
-                    rows.file, line, f"{rows.name(row)} again", "one row"
-                )
-        of_prefixes = row_of_prefix.reshape(self.families, self.prefix_count)
-        of_destinations = np.stack(
-            [by_destination(of_family, routes.aggregate) for of_family in of_prefixes]
+    def _find_rows(self, rows: EmittedRows) -> Integers:
+        """int64[F * S]: the row of a table for every destination; -1 where it has none."""
+        # int64[F, prefixes of a family]
+        row_of_prefix = self._rows_of_prefixes(rows).reshape(self.families, self.prefix_count)
+        aggregate = self.build.tables.routes.aggregate
+        row_of_destination = np.stack(
+            [by_destination(of_family, aggregate) for of_family in row_of_prefix]
         )
         # The switch's own prefix is connected: a row for it, not for its aggregate, is a fault.
-        of_destinations[:, self.vertex] = of_prefixes[:, self.vertex]
-        return of_destinations.ravel()
+        row_of_destination[:, self.vertex] = row_of_prefix[:, self.vertex]
+        return row_of_destination.ravel()
+
+    def _rows_of_prefixes(self, rows: EmittedRows) -> Integers:
+        """int64[F * prefixes of a family]: the last row of every prefix; -1 where there is none.
+
+        Rows of other prefixes, and further rows of a prefix, are differences.
+        """
+        prefix = self._numbers_of(rows.names)
+        if rows.prefix is not None:
+            prefix = prefix[rows.prefix]
+        of_fabric = np.flatnonzero(prefix >= 0)
+        row_of_prefix = np.full(self.prefix_count * self.families, -1, np.int64)
+        row_of_prefix[prefix[of_fabric]] = of_fabric
+        for row in np.flatnonzero(prefix < 0)[:EXAMPLES].tolist():
+            self._add_row_difference(rows, row, rows.name(row), "no prefix of the fabric")
+        if np.count_nonzero(row_of_prefix >= 0) < len(of_fabric):
+            for row in np.setdiff1d(of_fabric, row_of_prefix)[:EXAMPLES].tolist():
+                self._add_row_difference(rows, row, f"{rows.name(row)} again", "one row")
+        return row_of_prefix
+
+    def _add_row_difference(self, rows: EmittedRows, row: int, says: str, tables: str) -> None:
+        """Add a difference at the line of a row."""
+        self.forwarding_differences.add(rows.file, int(rows.lines[row]), says, tables)
 
     def _numbers_of(self, names: Sequence[str]) -> Integers:
         """int64[n]: the numbers of prefixes, -1 for prefixes that the fabric does not have."""
@@ -402,34 +417,46 @@ class SwitchCheck:
 
     def _compare_transit(self, groups: Sequence[_IngressGroup]) -> None:
         """Compare packets in transit; every fabric port is in one of the groups."""
-        # For each group int64[ports, K, T]: the chain of each destination class in each table.
-        numbers_of_groups = [
-            np.stack([self._chains_of_classes(group, tables) for tables in group.tables])
-            for group in groups
-        ]
-        most_tables = max((numbers.shape[2] for numbers in numbers_of_groups), default=1)
+        if not groups:
+            return
+        chains_of_groups = [self._chains_of_group(group) for group in groups]
+        most_tables = max(chains.shape[2] for chains in chains_of_groups)
         # The combinations of ingress port and destination class of all groups, n in all, as rows
         # of three arrays: the numbers of their chains, their ingress ports and egress classes.
-        rows = [
-            _padded(numbers.reshape(-1, numbers.shape[2]), most_tables)
-            for numbers in numbers_of_groups
-        ]
-        chain_numbers = np.concatenate([np.zeros((0, most_tables), np.int64), *rows])
-        none = np.zeros(0, np.int64)
-        in_port = np.concatenate([none, *(np.repeat(g.ports, len(g.egress)) for g in groups)])
-        egress = np.concatenate([none, *(np.tile(g.egress, len(g.ports)) for g in groups)])
-        in_port = in_port.astype(np.int64)
-        wrong = self._wrong_transit(chain_numbers, egress, in_port)
-        first = 0  # the first row of a group
-        for group, numbers in zip(groups, numbers_of_groups, strict=True):
-            shape = numbers.shape[:2]
-            end = first + shape[0] * shape[1]
-            wrong_of_group = wrong[first:end].reshape(shape)
-            first = end
-            wrong_classes = np.logical_or.reduce(wrong_of_group)  # bool[K], by any ingress port
-            self.is_correct &= ~wrong_classes[group.destination_class]
-            if wrong_of_group.any():
-                self._add_differences(group, numbers, wrong_of_group, of_host=False)
+        chains_of_combinations = np.concatenate(
+            [
+                _padded(chains.reshape(-1, chains.shape[2]), most_tables)
+                for chains in chains_of_groups
+            ]
+        )
+        in_port = np.concatenate([np.repeat(group.ports, len(group.egress)) for group in groups])
+        egress = np.concatenate([np.tile(group.egress, len(group.ports)) for group in groups])
+        wrong = self._wrong_transit(chains_of_combinations, egress, in_port)
+
+        ends_of_groups = np.cumsum([len(group.ports) * len(group.egress) for group in groups])
+        wrong_of_groups = np.split(wrong, ends_of_groups[:-1])
+        for group, chains, is_wrong in zip(groups, chains_of_groups, wrong_of_groups, strict=True):
+            self._judge(group, chains, is_wrong.reshape(chains.shape[:2]), of_host=False)
+
+    def _chains_of_group(self, group: _IngressGroup) -> Integers:
+        """int64[ports, K, T]: the chain of each destination class in each table of each port."""
+        return np.stack([self._chains_of_classes(group, tables) for tables in group.tables])
+
+    def _judge(
+        self, group: _IngressGroup, chains: Integers, wrong: NDArray[np.bool_], *, of_host: bool
+    ) -> None:
+        """Note the destination classes that are wrong, and add differences for them.
+
+        Args:
+            group: the ingress ports.
+            chains: of `_chains_of_group`.
+            wrong: bool[ports, K], whether packets of a destination class from a port are wrong.
+            of_host: whether hosts are at the ports.
+        """
+        is_wrong_class = np.logical_or.reduce(wrong)  # bool[K], by any ingress port
+        self.is_correct &= ~is_wrong_class[group.destination_class]
+        if is_wrong_class.any():
+            self._add_differences(group, chains, wrong, of_host=of_host)
 
     def _wrong_transit(
         self, chain_numbers: Integers, egress: Integers, in_port: Integers
@@ -463,21 +490,22 @@ class SwitchCheck:
             canonical(self.expected.from_hosts(egress), FROM_HOST) if egress >= 0 else ()
             for egress in group.egress.tolist()
         ]
-        # int64[ports, K, T]: the chain of each destination class in each table.
-        numbers = np.stack([self._chains_of_classes(group, tables) for tables in group.tables])
-        wrong = np.zeros(numbers.shape[:2], np.bool_)
+        chains = self._chains_of_group(group)
+        wrong = np.zeros(chains.shape[:2], np.bool_)
+        # By the chains of a port, as most ports of hosts have the same ones: bool[K].
         compared: dict[bytes, NDArray[np.bool_]] = {}
-        for index, of_port in enumerate(numbers):
-            key = of_port.tobytes()  # most ports of hosts have the same chains
+        for index, chains_of_port in enumerate(chains):
+            key = chains_of_port.tobytes()
             if key not in compared:
-                chains = [self.chains.in_turn(of_class, FROM_HOST) for of_class in of_port.tolist()]
-                self._store_shares(group.egress.tolist(), chains)
-                compared[key] = np.array([a != b for a, b in zip(chains, expected, strict=True)])
+                stated = [
+                    self.chains.in_turn(of_class, FROM_HOST) for of_class in chains_of_port.tolist()
+                ]
+                self._store_shares(group.egress.tolist(), stated)
+                compared[key] = np.array(
+                    [chain != right for chain, right in zip(stated, expected, strict=True)]
+                )
             wrong[index] = compared[key]
-        wrong_classes = np.logical_or.reduce(wrong)  # bool[K], by any ingress port
-        self.is_correct &= ~wrong_classes[group.destination_class]
-        if wrong.any():
-            self._add_differences(group, numbers, wrong, of_host=True)
+        self._judge(group, chains, wrong, of_host=True)
 
     def _store_shares(self, egress_classes: Sequence[int], chains: Sequence[Chain]) -> None:
         """Store the shares of packets from hosts that are not those of the tables."""
@@ -508,18 +536,25 @@ class SwitchCheck:
             group: the ingress ports, with the entries of destination classes.
             tables: those of one of the ports.
         """
-        numbers = [self._chains_of(t)[e] for t, e in zip(tables, group.entries, strict=False)]
-        return np.stack(numbers or [np.zeros_like(group.egress)], axis=1)
+        if not tables:
+            return np.zeros((len(group.egress), 1), np.int64)
+        return np.stack(
+            [
+                self._chains_of(table)[entry_of_class]
+                for table, entry_of_class in zip(tables, group.entries, strict=True)
+            ],
+            axis=1,
+        )
 
     def _add_differences(
-        self, group: _IngressGroup, numbers: Integers, wrong: NDArray[np.bool_], *, of_host: bool
+        self, group: _IngressGroup, chains: Integers, wrong: NDArray[np.bool_], *, of_host: bool
     ) -> None:
         """Add a difference for each destination class that is wrong, by its first ingress port.
 
         Args:
             group: the ingress ports.
-            numbers: int64[ports, K, T], the chain of each destination class in each table.
-            wrong: bool[ports, K].
+            chains: of `_chains_of_group`.
+            wrong: bool[ports, K], whether packets of a destination class from a port are wrong.
             of_host: whether hosts are at the ports.
         """
         correct_entries = set(group.entries[0, ~wrong.any(axis=0)].tolist())
@@ -527,12 +562,10 @@ class SwitchCheck:
             index = int(wrong[:, destination_class].argmax())
             port, egress = group.ports[index], int(group.egress[destination_class])
             in_port = FROM_HOST if of_host else port
-            stated = self.chains.in_turn(numbers[index, destination_class].tolist(), in_port)
+            stated = self.chains.in_turn(chains[index, destination_class].tolist(), in_port)
             expected = self._expected_chain(egress, port, of_host) if egress >= 0 else ()
             destination = int(group.first_of_class[destination_class])
-            file, line = self._file_and_line(
-                group, index, destination_class, destination, correct_entries
-            )
+            file, line = self._file_and_line(group, index, destination_class, correct_entries)
             ingress = f"from {'host port' if of_host else 'port'} {self.names[port - 1]}"
             leaves = chain_words(stated, self.names)
             says = f"packets for {self._block(destination)} {ingress} leave {leaves}"
@@ -552,7 +585,6 @@ class SwitchCheck:
         group: _IngressGroup,
         index: int,
         destination_class: int,
-        destination: int,
         correct_entries: set[int],
     ) -> tuple[str, int]:
         """The file and the line of a difference.
@@ -564,23 +596,21 @@ class SwitchCheck:
             group: the ingress ports.
             index: the index of the port in the group.
             destination_class: the destination class.
-            destination: one of that class.
             correct_entries: entries that are right for other destination classes, so that the row
                 has to be wrong.
         """
         tables = group.tables[index]
-        for table, entry, row in zip(
-            tables,
-            group.entries[:, destination_class].tolist(),
-            group.rows[:, destination],
-            strict=False,
-        ):
-            if entry >= 0 and table.places and entry not in correct_entries:
-                file, line = table.places[int(table.number[entry])]
-                return file, line
-            if entry >= 0:
-                return table.rows.file, int(table.rows.lines[row])
-        return (tables[0].rows.file if tables else self.folder), 0
+        if not tables:
+            return self.folder, 0
+        entries = group.entries[:, destination_class].tolist()
+        rows = group.rows[:, group.first_of_class[destination_class]].tolist()
+        for table, entry, row in zip(tables, entries, rows, strict=True):
+            if entry < 0:
+                continue
+            if table.places and entry not in correct_entries:
+                return table.places[int(table.number[entry])]
+            return table.rows.file, int(table.rows.lines[row])
+        return tables[0].rows.file, 0
 
     def _block(self, destination: int) -> str:
         """The prefix of a destination, by its number among those of all families."""

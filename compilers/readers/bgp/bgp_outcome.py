@@ -16,7 +16,8 @@ them: the best session for all switches at once (`converged`), or all sessions t
 (`_used_sessions`).
 
 In arrays S is the number of switches, P of prefixes, E of all sessions (each from both its ends),
-and N of the sessions of one switch.
+and N of the sessions of one switch. An *order* is one number for everything that BGP compares of a
+path, the most important first, so that the path with the least order is the best one.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import chain
+from itertools import chain, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -174,47 +175,57 @@ class SpeakerFamily:
         is_adjacent[source[sessions], far[sessions]] = 1
         cabled = self._distances(alive, is_adjacent, by_policies=False) < NO_PATH
         distance = self._distances(alive, is_adjacent)
-        best = np.full(distance.shape, -1, np.int64)
+        return BgpOutcome(cabled, distance, self._best_sessions(distance, sessions))
+
+    def _best_sessions(self, distance: Integers, sessions: Bools) -> Integers:
+        """int64[S, P]: the session of the best path, -1 where there is none.
+
+        Args:
+            distance: int64[S, P], the links of the best path.
+            sessions: bool[E], the sessions that are up.
+        """
         up = np.flatnonzero(sessions)
         if not len(up):
-            return BgpOutcome(cabled, distance, best)
+            return np.full(distance.shape, -1, np.int64)
+        source, far = self.columns.source[up], self.columns.far[up]
         # int64[len(up), P]: a session announces a path if its far end is nearer to the prefix.
-        length = np.where(distance[far[up]] < distance[source[up]], distance[far[up]], NO_PATH)
+        length = np.where(distance[far] < distance[source], distance[far], NO_PATH)
         is_detour = np.zeros(length.shape, np.bool_)
+        best = self._best_of_paths(distance, up, length, is_detour)
+        if len(up) == len(sessions):
+            return best  # nothing is down, so no shortest path is a detour
         # The best paths decide which announcements are detours, and the metrics of detours decide
         # the best paths. So both are computed in turn until nothing changes.
         while True:
-            best = self._best_sessions(distance, up, length, is_detour)
-            if len(up) == len(sessions):
-                break  # nothing is down, so no shortest path is a detour
             was_detour = is_detour
             is_detour = self._detours(best)[up] & (length < NO_PATH)
             if (was_detour == is_detour).all():
-                break
-        return BgpOutcome(cabled, distance, best)
+                return best
+            best = self._best_of_paths(distance, up, length, is_detour)
 
-    def _best_sessions(
+    def _best_of_paths(
         self, distance: Integers, up: Integers, length: Integers, is_detour: Bools
     ) -> Integers:
         """int64[S, P]: the session of the best path, -1 where there is none.
 
         Args:
             distance: int64[S, P], the links of the best path.
-            up: the sessions that are up.
+            up: the sessions that are up, in the order of their switches.
             length: int64[len(up), P], the links of the path that each of these announces.
             is_detour: bool[len(up), P], whether that path is a detour.
         """
-        source, far, metric = self.columns.source, self.columns.far, self.columns.metric
-        metrics = np.where(is_detour, self.detour_metric[up], metric[up])
-        # One number for each session in the order of BGP's decision: length, metric, router id, and
-        # last the number of the session, which is the remainder by the number of sessions.
-        order = self._with_ranks(_by_length_and_metric(length, metrics), far[up])
-        order = order * len(source) + up[:, None]
-        # The sessions of one switch are consecutive rows. The least number in them is that of its
+        source, far = self.columns.source[up], self.columns.far[up]
+        metric = np.where(is_detour, self.detour_metric[up], self.columns.metric[up])
+        order = self._order_with_router_id(_order(length, metric), far)
+        # The number of the session is the last digit of its order, so that it can be read from it.
+        count = len(self.columns.source)
+        order_and_session = order * count + up[:, None]
+        # The sessions of one switch are consecutive rows. The least order among them is that of its
         # best session.
-        first = np.flatnonzero(np.diff(source[up], prepend=-1))
+        first_of_switch = np.flatnonzero(np.diff(source, prepend=-1))
+        least = np.minimum.reduceat(order_and_session, first_of_switch, axis=0)
         best = np.full(distance.shape, -1, np.int64)
-        best[source[up][first]] = np.minimum.reduceat(order, first, axis=0) % len(source)
+        best[source[first_of_switch]] = least % count
         best[(distance == 0) | (distance >= NO_PATH)] = -1
         return best
 
@@ -253,12 +264,13 @@ class SpeakerFamily:
         outcome = self.converged(np.ones(len(self.sessions), np.bool_), up)
         is_detour = self._detours(outcome.session)
         detour_metric = np.where(is_detour, self.detour_metric, NO_DETOUR)
+        # The rows of each switch in arrays by session.
+        first = np.searchsorted(self.columns.source, np.arange(len(self.sessions) + 1))
         ports_of_switches = []
-        first = 0
-        for switch, sessions in enumerate(self.sessions):
-            rows = slice(first, first + len(sessions))
-            first += len(sessions)
-            used = self._used_sessions(switch, outcome.distance, up[rows], detour_metric[rows])
+        for switch, (begin, end) in enumerate(pairwise(first.tolist())):
+            used = self._used_sessions(
+                switch, outcome.distance, up[begin:end], detour_metric[begin:end]
+            )
             used &= outcome.distance[switch] < NO_PATH
             ports_of_switches.append(self._ports_by_prefix(switch, used, outcome.distance[switch]))
         return ports_of_switches
@@ -340,14 +352,16 @@ class SpeakerFamily:
         metric = np.where(is_detour, detour_metric, self._metrics(switch))
         is_usable = up[:, None] & (distance[far] < distance[switch])
         length = np.where(is_usable, distance[far], NO_PATH)
-        order = _by_length_and_metric(length, metric)
-        # The inverse of the sorting permutation is the rank of each session, 0 for the best.
-        session_rank = self._with_ranks(order, far).argsort(axis=0).argsort(axis=0)
+        order = _order(length, metric)
         is_best = order == order.min(axis=0, initial=NO_ORDER)
-        used: Bools = is_best & (session_rank < self.most_paths[switch]) & (length < NO_PATH)
+        # int64[N, P]: the sessions from the best to the worst, and the rank of each, 0 for the
+        # best, which is the inverse of that permutation.
+        from_best = self._order_with_router_id(order, far).argsort(axis=0)
+        rank = from_best.argsort(axis=0)
+        used: Bools = is_best & (rank < self.most_paths[switch]) & (length < NO_PATH)
         return used
 
-    def _with_ranks(self, order: Integers, far: Integers) -> Integers:
+    def _order_with_router_id(self, order: Integers, far: Integers) -> Integers:
         """int64[n, P]: an order of paths in which the lowest router id decides between equal ones.
 
         Args:
@@ -386,8 +400,12 @@ class SpeakerFamily:
         return Lookup(rows, chains, np.arange(len(chains)))
 
 
-def _by_length_and_metric(length: Integers, metric: Integers) -> Integers:
-    """Numbers in the order of paths by their length, and of paths of one length by their metric."""
+def _order(length: Integers, metric: Integers) -> Integers:
+    """The order of paths by their length, and of paths of one length by their metric.
+
+    >>> _order(np.array([2, 1, 2]), np.array([0, 9, 5])).tolist()
+    [20, 19, 25]
+    """
     return length * (int(metric.max(initial=0)) + 1) + metric
 
 

@@ -11,6 +11,11 @@ order and completeness, and leaves everything else to the actor.
 A file may have tens of thousands of routes. So lines of routes that follow each other are a *run*.
 The section of a run is looked up once, and numpy splits its lines.
 
+Example: by the rule `hostname <name> => fact hostname <name>`, the line `hostname leaf-1` has the
+actor carry out the verb `fact` with the arguments `hostname` and `leaf-1`. By the rule `ip route
+<prefix> <via.> => route <via>`, lines `ip route 10.0.0.0/24 10.9.0.1` are lines of routes. They
+share the *head* `ip route `, and what is behind the prefix is the next hop, `10.9.0.1`.
+
 *Facts* and *definitions* are explained in `rules`. `router_files` and the readers of target linux,
 frr and bird make a `TextEngine` for each file.
 """
@@ -23,7 +28,7 @@ from dataclasses import dataclass, field
 from difflib import get_close_matches
 from functools import lru_cache
 from itertools import pairwise
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -128,8 +133,40 @@ class _OpenSection:
         return self.rule is not None and (self.has_lines or self.has_own_end or is_outermost)
 
 
-_SectionFields: TypeAlias = tuple[tuple[str, str], ...]
-"""The fields of a section, and their texts."""
+class _RoutePlace(NamedTuple):
+    """Where lines of routes belong."""
+
+    head: RouteHead
+    """The beginning of the lines."""
+    section_fields: tuple[tuple[str, str], ...]
+    """The fields of the section that they are in, and their texts."""
+
+
+class _RuleMatch(NamedTuple):
+    """A rule that reads a statement."""
+
+    rule: GrammarRule
+    """The rule."""
+    fields: Fields
+    """The fields of the statement."""
+
+
+class _RouteMatch(NamedTuple):
+    """A rule that reads the next hop of a route."""
+
+    rule: GrammarRule
+    """The rule."""
+    match: re.Match[str]
+    """The match of its pattern, from behind the prefix on, with the next hop."""
+
+
+class _NextHopForm(NamedTuple):
+    """What a rule of routes says of the next hop, which is everything behind the prefix."""
+
+    pattern: re.Pattern[str]
+    """The pattern of its text."""
+    arguments: tuple[str, ...]
+    """The arguments of the rule's verb."""
 
 
 class _Run(NamedTuple):
@@ -172,11 +209,8 @@ class TextEngine:
     """Definitions that have to be anywhere in the text, each with the statement that wants it."""
     _final_statement: str = ""
     """The statement with the verb `last`, which nothing may follow; "" before it is read."""
-    _single_routes: dict[tuple[RouteHead, _SectionFields], list[tuple[int, str]]] = field(
-        default_factory=dict
-    )
-    """Routes that are in no run, as they have other blanks before them: line and text, by head and
-    section."""
+    _single_routes: dict[_RoutePlace, list[tuple[int, str]]] = field(default_factory=dict)
+    """Routes that are in no run, as they have other blanks before them: line and text."""
 
     def read(self, lines: TextLines, *, whole: bool = True) -> None:
         """Read lines, and have the actor carry out what they mean.
@@ -189,23 +223,20 @@ class TextEngine:
             InputError: a rule of the grammar has a verb that nobody carries out.
         """
         _check_verbs(self.grammar, type(self.actor))
-        # The indices of lines in runs, by head and section.
-        runs: dict[tuple[RouteHead, _SectionFields], list[np.ndarray[Any, Any]]] = {}
+        # The indices of the lines of each run, by the place of their routes.
+        runs: dict[_RoutePlace, list[np.ndarray[Any, Any]]] = {}
         for run in _runs(self._heads_of_lines(lines)):
             indices = np.arange(run.first, run.end)
-            lines_of_run = lines[indices]
-            head = None
-            if run.head != NO_HEAD:
-                head = self._head_in_section(self.grammar.route_heads[run.head], lines_of_run)
-            if head is None:
-                for number, text in lines_of_run:
+            place = self._place_of_run(run, lines[indices])
+            if place is None:
+                for number, text in lines[indices]:
                     self._read_line(_Line.of(number, text))
             else:
-                runs.setdefault((head, self._section_fields()), []).append(indices)
-        for head, section in dict.fromkeys((*runs, *self._single_routes)):
-            no_lines = np.zeros(0, np.int64)
-            indices_of_head = np.concatenate((no_lines, *runs.get((head, section), ())))
-            self._read_routes_of_head(head, lines[indices_of_head], section)
+                runs.setdefault(place, []).append(indices)
+        no_lines = np.zeros(0, np.int64)
+        for place in dict.fromkeys((*runs, *self._single_routes)):
+            indices_of_place = np.concatenate((no_lines, *runs.get(place, ())))
+            self._read_routes_of_place(place, lines[indices_of_place])
         if whole:
             self._note_faults_at_end()
 
@@ -221,13 +252,18 @@ class TextEngine:
         head_of_line[lines.strange()] = NO_HEAD
         return head_of_line
 
-    def _head_in_section(self, head: RouteHead, lines: TextLines) -> RouteHead | None:
-        """The head of a run in the section that is open; None where no routes belong there.
+    def _place_of_run(self, run: _Run, lines: TextLines) -> _RoutePlace | None:
+        """Where the routes of a run belong; None: the lines are to be read one by one.
+
+        They are no routes if no rule of the open section begins as they do.
 
         Args:
-            head: a head with the text that the lines begin with.
-            lines: the lines of the run.
+            run: the run.
+            lines: its lines.
         """
+        if run.head == NO_HEAD:
+            return None
+        head = self.grammar.route_heads[run.head]
         first_line = _Line.of(*next(iter(lines)))
         self._leave_sections(first_line)
         if head.section is None and self._final_statement:
@@ -236,17 +272,17 @@ class TextEngine:
         if section and section.rule is None:
             return None
         section_rule = section.rule if section else None
-        for candidate in self.grammar.route_heads:
-            if candidate.text == head.text and candidate.section is section_rule:
-                return candidate
+        for head_in_section in self.grammar.route_heads:
+            if head_in_section.text == head.text and head_in_section.section is section_rule:
+                return _RoutePlace(head_in_section, self._section_fields())
         return None
 
     def _innermost(self) -> _OpenSection | None:
         """The innermost section that is open; None: none is."""
         return self._open_sections[-1] if self._open_sections else None
 
-    def _section_fields(self) -> _SectionFields:
-        """The fields of the innermost section."""
+    def _section_fields(self) -> tuple[tuple[str, str], ...]:
+        """The fields of the innermost section, and their texts."""
         section = self._innermost()
         return tuple(section.fields.items()) if section else ()
 
@@ -278,13 +314,13 @@ class TextEngine:
             rules = self.grammar.rules if line.indent == 0 else ()
         else:
             rules = section.rule.section_rules if section.rule else ()
-        rule, fields = _rule_for(rules, line.text)
-        if rule is None:
+        match = _rule_for(rules, line.text)
+        if match is None:
             self._note_unread(line, section)
             self._open_sections.append(_OpenSection(line, None, {}))
         else:
-            fields = (section.fields if section else {}) | fields
-            self._apply_rule(rule, line, fields, section)
+            fields = (section.fields if section else {}) | match.fields
+            self._apply_rule(match.rule, line, fields, section)
 
     def _take_whole(self, line: _Line, section: _OpenSection) -> None:
         """Take a line of a section that is taken whole as a statement for other readers."""
@@ -311,8 +347,8 @@ class TextEngine:
         self._matched_rules.add((rule, section.key if section else ""))
         if rule.is_of_routes:
             head = next(head for head in self.grammar.route_heads if rule in head.rules)
-            routes = self._single_routes.setdefault((head, self._section_fields()), [])
-            routes.append((line.number, line.text))
+            place = _RoutePlace(head, self._section_fields())
+            self._single_routes.setdefault(place, []).append((line.number, line.text))
             return
         statement = Statement(line.number, line.text, fields)
         try:
@@ -356,7 +392,7 @@ class TextEngine:
         """
         if section.rule is None or section.line.indent != line.indent:
             return False
-        return _rule_for(section.rule.section_rules, line.text)[0] is not None
+        return _rule_for(section.rule.section_rules, line.text) is not None
 
     def _close_section(self, line: _Line) -> None:
         """End a section by a word."""
@@ -377,7 +413,7 @@ class TextEngine:
         """Note a statement without a rule; one that negates a statement with a rule is wrong."""
         rules = section.rule.section_rules if section and section.rule else self.grammar.rules
         negated = line.text.removeprefix("no ")
-        if negated != line.text and _rule_for(rules, negated)[0]:
+        if negated != line.text and _rule_for(rules, negated):
             self.actor.add_wrong(line.number, line.text)
         else:
             self.actor.add_unread(line.number, line.text)
@@ -410,47 +446,43 @@ class TextEngine:
         if value and not int(low) <= exact_number(value) <= int(high):
             self.actor.add_wrong(statement.line, f"{statement.text}, not from {low} to {high}")
 
-    def _read_routes_of_head(
-        self, head: RouteHead, lines: TextLines, section: _SectionFields
-    ) -> None:
-        """Read the routes of a head in a section.
+    def _read_routes_of_place(self, place: _RoutePlace, lines: TextLines) -> None:
+        """Read the routes of a place.
 
         Args:
-            head: the beginning of the lines.
+            place: where they belong.
             lines: the lines that are in runs.
-            section: the fields of the section.
         """
+        head = place.head
         if len(lines.number):
-            self._read_routes(head, lines, len(head.text), section)
-        if single := self._single_routes.get((head, section)):
+            self._read_routes(place, lines, len(head.text))
+        if single := self._single_routes.get(place):
             outside_runs = TextLines.of("".join(f"{line}\n" for _, line in single).encode())
             numbers = np.array([number for number, _ in single], np.int64)
             width = len(head.text) - head.rules[0].indent
-            self._read_routes(head, outside_runs.numbered(numbers), width, section)
+            self._read_routes(place, outside_runs.numbered(numbers), width)
 
-    def _read_routes(
-        self, head: RouteHead, lines: TextLines, width: int, section: _SectionFields
-    ) -> None:
+    def _read_routes(self, place: _RoutePlace, lines: TextLines, width: int) -> None:
         """Read lines of routes: each different next hop is understood once.
 
         Args:
-            head: the beginning of the lines.
+            place: where the routes belong.
             lines: the lines.
             width: how many bytes are before the prefix.
-            section: the fields of the section.
         """
-        routes = RouteLines()
+        routes, head = RouteLines(), place.head
         families = {rule.is_ipv6 for rule in head.rules}
         routes.add(lines, width, head.rules[0].is_ipv6 if len(families) == 1 else None)
         # By table, the text that the actor gives each next hop.
         texts_of_table: dict[str, dict[str, str]] = {}
         rule_of_next_hop: dict[str, GrammarRule] = {}
         for next_hop, line in routes.first_lines().items():
-            rule, match = _rule_of_next_hop(head, next_hop)
-            if rule and match and (meaning := self._next_hop_meaning(rule, match, line, section)):
+            match = _rule_of_next_hop(head, next_hop)
+            meaning = self._next_hop_meaning(match, line, place) if match else None
+            if match and meaning:
                 table, text = meaning
                 texts_of_table.setdefault(table, {})[next_hop] = text
-                rule_of_next_hop[next_hop] = rule
+                rule_of_next_hop[next_hop] = match.rule
         self._note_wrong_routes(head, routes, rule_of_next_hop)
         for table, texts in texts_of_table.items():
             self.routes.setdefault(table, RouteLines()).absorb(routes.with_next_hops(texts))
@@ -476,18 +508,20 @@ class TextEngine:
                 self.actor.add_wrong(line, f"{bare(head.text)} {prefix} {next_hop}")
 
     def _next_hop_meaning(
-        self, rule: GrammarRule, match: re.Match[str], line: int, section: _SectionFields
+        self, route: _RouteMatch, line: int, place: _RoutePlace
     ) -> tuple[str, str] | None:
         """The table of a route, and a text that equal next hops share; None: it makes no sense."""
-        fields = dict(section)
-        fields |= {name: text for name, text in match.groupdict().items() if text is not None}
-        statement = Statement(line, match[0], fields)
-        kind, *words = (_with_fields([word], fields) for word in _behind_prefix(rule)[1])
+        fields = dict(place.section_fields)
+        of_route = route.match.groupdict()
+        fields |= {name: text for name, text in of_route.items() if text is not None}
+        statement = Statement(line, route.match[0], fields)
+        arguments = _next_hop_form(route.rule).arguments
+        kind, *words = (_with_fields([word], fields) for word in arguments)
         try:
-            self._carry_out(rule.checks, statement)
+            self._carry_out(route.rule.checks, statement)
             return self.actor.next_hop(statement, kind, *words)
         except ValueError as error:
-            self.actor.add_wrong(line, f"{match[0]}: {error}")
+            self.actor.add_wrong(line, f"{statement.text}: {error}")
             return None
 
     def _note_faults_at_end(self) -> None:
@@ -540,25 +574,21 @@ def _runs(head_of_line: np.ndarray[tuple[int], np.dtype[np.int64]]) -> Iterator[
 
 
 @lru_cache(1 << 16)
-def _rule_for(
-    rules: tuple[GrammarRule, ...], text: str
-) -> tuple[GrammarRule, Fields] | tuple[None, Fields]:
-    """The first rule that reads a statement, and the statement's fields; None: there is no rule."""
+def _rule_for(rules: tuple[GrammarRule, ...], text: str) -> _RuleMatch | None:
+    """The first rule that reads a statement; None: there is none."""
     for rule in rules:
         fields = rule.fields(text)
         if fields is not None:
-            return rule, fields
-    return None, {}
+            return _RuleMatch(rule, fields)
+    return None
 
 
-def _rule_of_next_hop(
-    head: RouteHead, next_hop: str
-) -> tuple[GrammarRule, re.Match[str]] | tuple[None, None]:
-    """The first rule of a head that reads a next hop, and the match; None, None: there is none."""
+def _rule_of_next_hop(head: RouteHead, next_hop: str) -> _RouteMatch | None:
+    """The first rule of a head that reads a next hop; None: there is none, or no next hop."""
     for rule in head.rules if next_hop else ():
-        if match := _behind_prefix(rule)[0].fullmatch(next_hop):
-            return rule, match
-    return None, None
+        if match := _next_hop_form(rule).pattern.fullmatch(next_hop):
+            return _RouteMatch(rule, match)
+    return None
 
 
 @lru_cache
@@ -579,12 +609,15 @@ def _check_verbs(grammar: Grammar, actor: type[GrammarActor]) -> None:
 
 
 @lru_cache
-def _behind_prefix(rule: GrammarRule) -> tuple[re.Pattern[str], tuple[str, ...]]:
-    """For a rule of routes: the pattern of what follows the prefix, and the verb's arguments."""
+def _next_hop_form(rule: GrammarRule) -> _NextHopForm:
+    """What a rule of routes says of the next hop."""
     pattern = rule.pattern.pattern
-    name = f"(?P<prefix{(PREFIX.search(rule.text) or ('', ''))[1]}>\\S+)\\ "
-    (_, *words), *_ = rule.verbs
-    return re.compile(pattern[pattern.index(name) + len(name) :]), tuple(words)
+    field_of_prefix = PREFIX.search(rule.text)
+    version = field_of_prefix[1] if field_of_prefix else ""  # "4", "6" or "", as in `<prefix4>`
+    prefix_and_blank = f"(?P<prefix{version}>\\S+)\\ "
+    begin = pattern.index(prefix_and_blank) + len(prefix_and_blank)
+    _, *arguments = rule.verbs[0]
+    return _NextHopForm(re.compile(pattern[begin:]), tuple(arguments))
 
 
 def _with_fields(words: Sequence[str], fields: Mapping[str, str]) -> str:
