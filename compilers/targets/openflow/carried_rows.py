@@ -41,20 +41,25 @@ class CarriedRows:
     @classmethod
     def of(cls, build: Build, vertex: int) -> CarriedRows:
         """The rows of a switch."""
-        wiring, vertices = build.wiring, intermediates(build)
+        vertices = intermediates(build)
         # int[S]: the number of each switch among the intermediates; -1: it is none.
-        intermediate_number = np.full(build.tables.switches, -1)
-        intermediate_number[vertices] = np.arange(len(vertices))
-        port, egress = np.zeros(len(vertices), np.int64), _egress(build, vertex)[vertices]
-        links = np.flatnonzero(wiring.far[vertex] >= 0)
-        links = links[intermediate_number[wiring.far[vertex, links]] >= 0]
-        neighbours = wiring.far[vertex, links]  # those that are intermediates
-        if build.forwarding.repairs:
-            port[intermediate_number[neighbours]] = wiring.port[vertex, links]
+        number = np.full(build.tables.switches, -1)
+        number[vertices] = np.arange(len(vertices))
+
+        # The links of the switch to neighbours that are intermediates.
+        far = build.wiring.far[vertex]
+        links = np.flatnonzero(far >= 0)
+        links = links[number[far[links]] >= 0]
+        neighbours = far[links]
+
+        egress = _egress(build, vertex)[vertices]
         if avoided := build.tables.avoided:
             drained = neighbours[avoided.switches[neighbours]]
-            egress[intermediate_number[drained]] = -1
-        return cls(int(intermediate_number[vertex]), egress, port)
+            egress[number[drained]] = -1
+        port = np.zeros(len(vertices), np.int64)
+        if build.forwarding.repairs:
+            port[number[neighbours]] = build.wiring.port[vertex, links]
+        return cls(own_number=int(number[vertex]), egress=egress, port=port)
 
     @property
     def others(self) -> NDArray[np.int64]:
@@ -93,11 +98,13 @@ def _egress(build: Build, vertex: int) -> NDArray[np.int64]:
     """
     routes = build.tables.routes
     switches = len(routes.aggregate)
+    # The routes of the switch, with the class of each.
     prefix, egress = routes.prefixes(vertex), routes.egress[vertex]
     has_next_hop = (egress != no_route(egress)) & (egress != local(egress))
+    # Numbers below S are the prefixes of the switches themselves, others are aggregates.
     last_prefix = max(int(prefix.max(initial=0)), int(routes.aggregate.max(initial=0)))
     class_of_prefix = np.full(max(switches, last_prefix + 1), -1, np.int64)
     class_of_prefix[prefix[has_next_hop]] = egress[has_next_hop]
-    class_of_exact = class_of_prefix[:switches]
+    own_class = class_of_prefix[:switches]
     class_of_aggregate = np.where(routes.aggregate >= 0, class_of_prefix[routes.aggregate], -1)
-    return np.where(class_of_exact >= 0, class_of_exact, class_of_aggregate)
+    return np.where(own_class >= 0, own_class, class_of_aggregate)

@@ -46,6 +46,12 @@ class GroupRole(IntEnum):
     """The packets that a group of a class is for, which decide the order of its ports.
 
     The roles from ASIDE on have consecutive numbers, and no names of their own.
+
+    Example: the minimal port of a class is 1, its alternates are 2 and 3, its ports of protection 2
+    and 4, and the port of the bounce is 5. TRANSIT tries 1, 2, 4, and ENTER shares packets among 1,
+    2, 3. As no packet from a host would leave by port 4, FALLBACK tries ENTER, then 1, 2, 4. BOUNCE
+    is for packets from port 1 and tries 5, 1. ASIDE is for packets from port 2 and tries 1, 4, 2,
+    and ASIDE + 1 for packets from port 4 and tries 1, 2, 4.
     """
 
     TRANSIT = 0
@@ -242,10 +248,11 @@ def _groups_by_role(
         bounce = _with_port_last(classes.bounce[switch, egress], minimal)
         bounce = _first_ports(bounce, most_ports)
         yield _with_packed_buckets(GroupRole.BOUNCE, egress, bounce, minimal[:, 0], always)
-    for i in range(order.shape[1] - 1):
-        in_port = order[:, i + 1, None]  # port i of protection
-        aside = _first_ports(_masked(in_port > 0, _with_port_last(order, in_port)), most_ports)
-        yield _with_packed_buckets(GroupRole.ASIDE + i, egress, aside, in_port[:, 0], always)
+    for index, protection in enumerate(order.T[1:]):
+        in_port = protection[:, None]
+        ports = _masked(in_port > 0, _with_port_last(order, in_port))
+        ports = _first_ports(ports, most_ports)
+        yield _with_packed_buckets(GroupRole.ASIDE + index, egress, ports, protection, always)
 
 
 def _groups_from_hosts(
@@ -310,7 +317,7 @@ def _groups_at_every_hop(
             bounce_port = bounce[:, groups.role - GroupRole.ASIDE.value, None]
             is_next_hop = (bounce_port == alternate).any(axis=1, keepdims=True)
             in_port = _masked(has_several[:, None] & is_next_hop, bounce_port)
-            yield _groups_aside(groups, in_port, bounce, minimal, has_several)
+            yield _with_bounce_of_several(groups, in_port, bounce, minimal, has_several)
     if classes.protection.shape[2]:
         last_role = GroupRole.ASIDE + classes.protection.shape[2]
         yield from _groups_from_other_next_hops(last_role, egress, alternate, bounce, minimal)
@@ -346,7 +353,7 @@ def _groups_from_other_next_hops(
         yield replace(groups, in_port=in_port, has_row=in_port > 0, is_new=False)
 
 
-def _groups_aside(
+def _with_bounce_of_several(
     groups: Groups,
     in_port: Numbers,
     bounce: Numbers,
@@ -355,6 +362,8 @@ def _groups_aside(
 ) -> Groups:
     """The groups of a role from ASIDE on, with other ports for classes with several next hops.
 
+    These are the other ports of the bounce, then the minimal port.
+
     Args:
         groups: the groups of the role as they are for classes with one next hop.
         in_port: int[n, 1], the port of the bounce on which the packets came in; 0 for none.
@@ -362,11 +371,13 @@ def _groups_aside(
         minimal: int[n, 1], the minimal port of each class.
         has_several: bool[n], the classes with several next hops.
     """
-    aside = np.concatenate((_masked(bounce != in_port, bounce), minimal), axis=1)
-    aside = _masked(in_port > 0, aside)
-    aside = _packed(aside, aside > 0)
-    width = max(aside.shape[1], groups.port.shape[1])
-    port = np.where(has_several[:, None], _widened(aside, width), _widened(groups.port, width))
+    other_ports = np.concatenate((_masked(bounce != in_port, bounce), minimal), axis=1)
+    other_ports = _masked(in_port > 0, other_ports)
+    other_ports = _packed(other_ports, other_ports > 0)
+    width = max(other_ports.shape[1], groups.port.shape[1])
+    port = np.where(
+        has_several[:, None], _widened(other_ports, width), _widened(groups.port, width)
+    )
     in_ports = np.where(has_several, in_port[:, 0], groups.in_port)
     return _with_packed_buckets(groups.role, groups.egress, port, in_ports, groups.has_row)
 

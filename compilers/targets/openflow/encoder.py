@@ -163,22 +163,19 @@ class Encoder:
             generation: 0 or 1, that of the class and group numbers.
         """
         groups, profile = self._pipeline.groups(vertex), self.profiles[vertex]
-        flows = self._answer_rows(vertex, profile)
-        if self.discovers:
-            flows.insert(0, row_layouts.discovery())
+        added_groups = [
+            self.group_messages(groups_of_form, generation)
+            for groups_of_form in groups
+            if groups_of_form.is_new
+        ]
+        flows = [row_layouts.discovery()] if self.discovers else []
+        flows += self._answer_rows(vertex, profile)
         if profile.single:
             flows += self._single_table_rows(vertex, groups, generation)
         else:
             flows = [*self._forward_rows, *flows, *self._host_rows(vertex, profile)]
             flows += self._route_and_class_rows(vertex, groups, generation)
-        return FlowProgram(
-            groups=tuple(
-                self.group_messages(groups_of_form, generation)
-                for groups_of_form in groups
-                if groups_of_form.is_new
-            ),
-            flows=(*flows, self._markers[generation]),
-        )
+        return FlowProgram(tuple(added_groups), flows=(*flows, self._markers[generation]))
 
     def group_messages(self, groups: Groups, generation: int) -> Block:
         """Messages that add groups of any switches, which have one form (`by_buckets`)."""
@@ -254,19 +251,22 @@ class Encoder:
         if not layouts:
             return []
         carried = CarriedRows.of(self.build, vertex)
-        metadata, others = class_numbers(carried.egress, generation), carried.others
+        metadata = class_numbers(carried.egress, generation)
+        # int64[n]: the numbers of the intermediates that get rows.
+        numbers = carried.others
         if before:
             egress_before = CarriedRows.of(before.build, vertex).egress
-            others = others[(egress_before != carried.egress)[others]]
-            if not len(others):
+            numbers = numbers[egress_before[numbers] != carried.egress[numbers]]
+            if not len(numbers):
                 return []
-        has_route, is_neighbour = carried.egress[others] >= 0, carried.port[others] > 0
-        far, near = others[has_route & ~is_neighbour], others[has_route & is_neighbour]
-        unreachable = others[~has_route]
+        has_route = carried.egress[numbers] >= 0
+        is_neighbour = carried.port[numbers] > 0
+        far = numbers[has_route & ~is_neighbour]
+        near = numbers[has_route & is_neighbour]
         blocks = [
             layouts.to_far.filled(far, metadata=metadata[far]),
             layouts.to_neighbour.filled(near, metadata=metadata[near], port=carried.port[near]),
-            layouts.to_destination.filled(unreachable),
+            layouts.to_destination.filled(numbers[~has_route]),
         ]
         if not before:
             own = [carried.own_number] if carried.own_number >= 0 else []
@@ -508,8 +508,9 @@ class Encoder:
             with_rows = groups_of_form.with_rows()
             if groups_of_form.from_hosts:
                 with_rows = with_rows.from_ports(port)
-            # Each pair of a route and of the group of its class.
-            route, group = np.nonzero(egress[:, None] == with_rows.egress[None, :])
+            # Each pair of a route and a group of its class, as an index of each.
+            is_pair = egress[:, None] == with_rows.egress[None, :]
+            route, group = np.nonzero(is_pair)
             numbers = generation * GROUP_SPACE + group_numbers(
                 with_rows.role, with_rows.egress[group], self._class_count
             )

@@ -101,27 +101,16 @@ def in_finer_steps(shared: WeightedPorts) -> WeightedPorts:
     """
     port, weight = shared.port, np.where(shared.port > 0, shared.weight.astype(np.int64), 0)
     total = np.maximum(weight.sum(axis=1), 1)
-    smallest = np.where(weight > 0, weight, total[:, None]).min(axis=1)
-    powers_of_two = 2 ** np.ceil(np.log2(np.ceil(total / smallest)))
-    ovs_values = np.maximum(powers_of_two, OVS_LEAST_VALUES)
-    # Shares are exact if every bucket gets a whole number of values: if the number of values is a
-    # multiple of the total of the weights in their lowest terms.
-    divisor = np.maximum(np.gcd.reduce(weight, axis=1), 1)
-    is_exact = ovs_values % (total // divisor) == 0
+    ovs_values = _ovs_values(weight, total)
     values = _values_needed(weight, ovs_values)
-    # int64[n]: what weights are multiplied by. Their total becomes about the number of values, so
-    # that a bucket of weight 1 has a right to one value. Where no whole factor comes near that
-    # number, the total becomes `FINE_SCALE` times as large.
-    scale = values // total
-    is_coarse = 10 * total * scale < LEAST_TENTHS * values
-    scale = np.maximum(np.where(is_coarse, FINE_SCALE * values // total, scale), 1)
+    scale = _scale(total, values)
     # int64[n]: the weight of the small bucket: the least with which Open vSwitch takes as many
     # values, and no more (total / weight <= values).
     small_weight = _rounded_up(total * scale, values)
     # The heaviest bucket is divided where that helps, and leaves no smaller rest.
     heaviest = np.arange(len(port)), weight.argmax(axis=1)
     is_divisible = weight[heaviest] * scale >= 2 * small_weight
-    is_divided = (ovs_values < values) & ~is_exact & is_divisible
+    is_divided = (ovs_values < values) & ~_is_exact(weight, total, ovs_values) & is_divisible
     small_weight = np.where(is_divided, small_weight, 0)
     small_port = np.where(is_divided, port[heaviest], 0)
     weight = weight * np.where(is_divided, scale, 1)[:, None]
@@ -129,6 +118,56 @@ def in_finer_steps(shared: WeightedPorts) -> WeightedPorts:
     return WeightedPorts(
         np.column_stack((port, small_port)), np.column_stack((weight, small_weight))
     )
+
+
+def _ovs_values(weight: NDArray[np.int64], total: NDArray[np.int64]) -> Numbers:
+    """How many hash values Open vSwitch takes for each group, by its weights.
+
+    Args:
+        weight: int64[n, B], of the buckets.
+        total: int64[n], the total weight of each group.
+    """
+    smallest = np.where(weight > 0, weight, total[:, None]).min(axis=1)
+    powers_of_two = 2 ** np.ceil(np.log2(np.ceil(total / smallest)))
+    return np.asarray(np.maximum(powers_of_two, OVS_LEAST_VALUES))
+
+
+def _is_exact(
+    weight: NDArray[np.int64], total: NDArray[np.int64], values: Numbers
+) -> NDArray[np.bool_]:
+    """bool[n]: whether each bucket of a group has a right to a whole number of values.
+
+    That is so if the number of values is a multiple of the total of the weights in their lowest
+    terms: weights 2, 2, 4 are 1, 1, 2 in lowest terms, and 16 values are a multiple of 4.
+
+    Args:
+        weight: int64[n, B], of the buckets.
+        total: int64[n], the total weight of each group.
+        values: [n], how many hash values each group has.
+    """
+    divisor = np.maximum(np.gcd.reduce(weight, axis=1), 1)
+    is_multiple: NDArray[np.bool_] = values % (total // divisor) == 0
+    return is_multiple
+
+
+def _scale(total: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:
+    """int64[n]: what the weights of each group are multiplied by, 1 or more.
+
+    Their total becomes about the number of values, so that a bucket of weight 1 has a right to one
+    value. Where no whole factor comes near that number, it becomes `FINE_SCALE` times as large.
+
+    Args:
+        total: int64[n], the total weight of each group.
+        values: int64[n], how many hash values each group needs.
+
+    For 64 values a total of 3 becomes 63, and a total of 40 becomes 1000, as 40 is too few:
+
+    >>> _scale(np.array([3, 40]), np.array([64, 64])).tolist()
+    [21, 25]
+    """
+    scale = values // total
+    is_coarse = 10 * total * scale < LEAST_TENTHS * values
+    return np.maximum(np.where(is_coarse, FINE_SCALE * values // total, scale), 1)
 
 
 def _values_needed(weight: NDArray[np.int64], ovs_values: Numbers) -> NDArray[np.int64]:
@@ -172,7 +211,7 @@ def _dealt_values(quota: Numbers, values: int) -> Numbers:
     """
     dealt = np.rint(quota)
     undealt = values - dealt.sum(axis=1, keepdims=True)
-    lightness = 1 - quota / values / TIE_DIVISOR
+    lightness = 1 - quota / values / TIE_DIVISOR  # decides between equal quotients
     gain_rank = _ranks(-lightness * quota / (2 * dealt + 1))
     loss_quotient = np.where(dealt > 0, quota / np.maximum(2 * dealt - 1, 1) / lightness, np.inf)
     loss_rank = _ranks(loss_quotient)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from ipaddress import IPv4Network, IPv6Network, ip_network
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from compilers.targets.routed.bgp.bgp_options import (
     BFD,
     NEXT_HOP_POOLS,
     NEXT_HOPS,
+    NEXT_HOPS6,
     ROUTING,
     WCMP,
     has_gtsm,
@@ -36,9 +37,14 @@ from compilers.targets.routed.router_problems import pool_problems
 from inventory.asn_range import LAST_AS, RESERVED_AS
 from inventory.problems import InputError, Problem
 
+Network: TypeAlias = IPv4Network | IPv6Network
 
-def announced_pools(build: Build, chosen: Chosen) -> tuple[IPv4Network | IPv6Network, ...]:
-    """The pools of next hops that eBGP announces for alternates; () where it announces none."""
+
+def announced_pools(build: Build, chosen: Chosen) -> tuple[Network, ...]:
+    """The pools of next hops that eBGP announces for alternates: of IPv4, then of IPv6.
+
+    They are () where it announces none.
+    """
     has_alternates = build.tables.classes.alternate.shape[2] > 0
     if not has_alternates or build.forwarding.every_hop:
         return ()
@@ -49,25 +55,40 @@ def announced_pools(build: Build, chosen: Chosen) -> tuple[IPv4Network | IPv6Net
 
 def next_hop_problems(build: Build, chosen: Chosen) -> Iterator[Problem]:
     """Pools of announced next hops that are too small, or have addresses of hosts or of links."""
-    announced = dict(zip(NEXT_HOP_POOLS, announced_pools(build, chosen), strict=False))
-    host_pools = build.addressing.ipv4, build.addressing.ipv6
-    host_pool_of = dict(zip(NEXT_HOP_POOLS, host_pools, strict=True))
-    pools = {name: (pool, host_pool_of[name]) for name, pool in announced.items()}
-    yield from pool_problems(build, pools, build.tables.switches + 1, "next hops")
-    if not announced or LINKS not in chosen:
+    announced = announced_pools(build, chosen)
+    if not announced:
         return
-    plan = LinkPlan.of(build, chosen)
-    link_pool_of: dict[str, IPv4Network | IPv6Network] = dict(
-        zip(NEXT_HOP_POOLS, (plan.pool4, plan.pool6), strict=True)
-    )
-    for name, pool in announced.items() if plan.numbered else ():
-        links = link_pool_of[name]
-        required = "addresses other than those of links"
-        # Links take the first addresses of their pool; next hops may lie behind these.
-        if pool[0] in links and int(pool[0]) - int(links[0]) < plan.address_count:
-            yield Problem(required, f"{pool}", key=CONTROL_KEYS[name])
-        elif links[0] in pool:
-            yield Problem(required, f"{pool}, and links in {links}", key=CONTROL_KEYS[name])
+    ipv4_pool, ipv6_pool = announced
+    pools = {
+        NEXT_HOPS: (ipv4_pool, build.addressing.ipv4),
+        NEXT_HOPS6: (ipv6_pool, build.addressing.ipv6),
+    }
+    yield from pool_problems(build, pools, build.tables.switches + 1, "next hops")
+    if LINKS not in chosen:
+        return
+    links = LinkPlan.of(build, chosen)
+    if links.numbered:
+        yield from _link_problems(NEXT_HOPS, ipv4_pool, links.pool4, links.address_count)
+        yield from _link_problems(NEXT_HOPS6, ipv6_pool, links.pool6, links.address_count)
+
+
+def _link_problems(
+    option: str, pool: Network, link_pool: Network, link_addresses: int
+) -> Iterator[Problem]:
+    """The problem of a pool of next hops that has addresses of links.
+
+    Args:
+        option: the option that gives the pool of next hops.
+        pool: that pool.
+        link_pool: the pool of links in the same address family.
+        link_addresses: how many addresses links take, the first ones of their pool. Next hops may
+            lie behind these.
+    """
+    required = "addresses other than those of links"
+    if pool[0] in link_pool and int(pool[0]) - int(link_pool[0]) < link_addresses:
+        yield Problem(required, f"{pool}", key=CONTROL_KEYS[option])
+    elif link_pool[0] in pool:
+        yield Problem(required, f"{pool}, and links in {link_pool}", key=CONTROL_KEYS[option])
 
 
 def bgp_reader(speaker: Callable[[Path, SpeakerOptions], BgpSwitch], chosen: Chosen) -> BgpReader:
