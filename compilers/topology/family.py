@@ -178,9 +178,10 @@ class Family(ABC):
     constructed = False
     """Whether alternates and repairs are made by algebra, for any size."""
     single = False
-    """Whether rows have one shortest path: no other exists, or rows lead to whole supernodes."""
+    """Whether each row of a forwarding table has one shortest path: the graph has no other, or
+    `by_supernodes` is set."""
     by_supernodes = False
-    """Whether rows lead to whole supernodes."""
+    """Whether a row of a forwarding table is for all switches of a supernode, and not for one."""
     any_links = False
     """Whether a switch may have more or fewer links than others."""
     grows_by_clusters = False

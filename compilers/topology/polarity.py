@@ -70,7 +70,9 @@ def numbers_of(q: int, vectors: NDArray[np.int32]) -> NDArray[np.int32]:
     This is the inverse of `points`.
     """
     x, y, z = vectors[..., 0], vectors[..., 1], vectors[..., 2]
-    return np.where(x == 1, 1 + q + y * q + z, np.where(y == 1, 1 + z, 0)).astype(np.int32)
+    # (0, 0, 1) is the first, q points (0, 1, z) come next, and then all (1, y, z).
+    without_x = np.where(y == 1, 1 + z, 0)
+    return np.where(x == 1, 1 + q + y * q + z, without_x).astype(np.int32)
 
 
 def lines(q: int, vectors: NDArray[np.int32] | None = None) -> NDArray[np.int32]:
@@ -151,7 +153,8 @@ def point(q: int, vectors: NDArray[np.int32]) -> NDArray[np.int32]:
     f = field(q)
     x, y, z = vectors[..., 0], vectors[..., 1], vectors[..., 2]
     # The first coordinate that is not 0 becomes 1.
-    scale = f.inv[np.where(x != 0, x, np.where(y != 0, y, z))]
+    first_of_y_z = np.where(y != 0, y, z)
+    scale = f.inv[np.where(x != 0, x, first_of_y_z)]
     return numbers_of(q, f.mul[vectors, scale[..., None]])
 
 
@@ -245,9 +248,9 @@ def affine(q: int, start: int | None = None) -> AffineCoordinates:
     by_p0, by_pole, by_p1 = (_dot(q, vectors, base) for base in (zero, pole, unit))
     in_fan = by_p0 != 0  # P0 and its neighbours, the centres, are orthogonal to P0
     w = f.mul[ratio, f.mul[by_p1, f.inv[by_p0]]]
-    t = np.where(
-        in_fan, f.mul[ratio, f.mul[by_pole, f.inv[by_p0]]], f.neg[f.mul[by_p1, f.inv[by_pole]]]
-    )
+    t_in_fan = f.mul[ratio, f.mul[by_pole, f.inv[by_p0]]]
+    t_of_centre = f.neg[f.mul[by_p1, f.inv[by_pole]]]
+    t = np.where(in_fan, t_in_fan, t_of_centre)
     if q % 2:
         w = f.neg[f.add[f.add[w, w], f.mul[t, t]]]
     return AffineCoordinates(t.astype(np.int32), np.where(in_fan, w, 0).astype(np.int32), in_fan)
@@ -284,20 +287,25 @@ def headings(q: int, far: NDArray[np.int32]) -> NDArray[np.int32]:
             and three times; links to the third copy have numbers that are q + 2 higher.
     """
     f = field(q)
+    # The points at both ends of each link: `target` is int[N, K], and `source` int[N, 1].
     copy, target = np.divmod(far, order(q))
     source = np.arange(len(far))[:, None] % order(q)
     t, w, in_fan = affine(q)
-    inverse_t = f.inv[np.where(t, t, 1)][source]
-    between = f.add[t[target], f.neg[t[source]]] if q % 2 else f.mul[t[target], inverse_t]
-    # int32[q], the number of each element.
-    number_of = np.zeros(q, np.int32)
+    number_of = np.zeros(q, np.int32)  # by the element
     number_of[powers(q)] = np.arange(1, q)
+
+    # From (t, w) and from a centre, to (s, v): the element of the field.
+    inverse_t = f.inv[np.where(t, t, 1)][source]
+    from_fan = f.add[t[target], f.neg[t[source]]] if q % 2 else f.mul[t[target], inverse_t]
     from_centre = label_in_fan(q, np.broadcast_to(t[source], far.shape), w[target])
-    element = np.where(in_fan[source], between, from_centre)
+    element = np.where(in_fan[source], from_fan, from_centre)
+
+    # All links but those of P0, and then those of P0: to itself, or to centres.
     number = np.where(in_fan[target], number_of[element], q)
     p0 = quadrics(q)[0]
     from_p0 = np.where(target == p0, q + 1, number_of[t[target]])
     number = np.where(source == p0, from_p0, number)
+
     to_third_copy = np.where(copy == 2, q + 2, 0)
     absent = int(to_third_copy.max(initial=0)) + q + 1
     return np.where(far < 0, absent, number + to_third_copy).astype(np.int32)

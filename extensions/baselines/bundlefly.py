@@ -104,8 +104,8 @@ class Bundlefly(Family):
                 yield self.design(
                     radix,
                     nodes,
-                    3,
-                    {"q": q, "degree": degree},
+                    diameter=3,
+                    parameters={"q": q, "degree": degree},
                     supernode="paley",
                     supernode_degree=degree,
                     supernode_order=2 * degree + 1,
@@ -116,4 +116,9 @@ class Bundlefly(Family):
         q, degree = shape(parameters)
         supernode_order, supernodes = 2 * degree + 1, slimfly.order(q)
         bundles = supernodes * slimfly.degree(q) // 2
-        yield Modules(supernode_order, supernodes, supernode_order * degree // 2, bundles=bundles)
+        yield Modules(
+            size=supernode_order,
+            count=supernodes,
+            inside=supernode_order * degree // 2,
+            bundles=bundles,
+        )

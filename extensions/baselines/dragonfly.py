@@ -59,7 +59,7 @@ class Dragonfly(Family):
         if problems := integers(parameters, {"h": 1, "a": 2, "groups": 2}, self.optional):
             return problems
         a, h, _ = shape(parameters)
-        return check_groups(parameters, a * h, h)
+        return check_groups(parameters, ports=a * h, router_ports=h)
 
     def order(self, parameters: Parameters) -> int:
         """N = a·groups."""
@@ -88,12 +88,19 @@ class Dragonfly(Family):
         for h in range(1, radix):
             a = radix + 1 - h
             count = a * h + 1
-            yield self.design(radix, a * count, 3, {"h": h, "a": a, "groups": count})
+            parameters: Parameters = {"h": h, "a": a, "groups": count}
+            yield self.design(radix, a * count, diameter=3, parameters=parameters)
 
     def modules(self, parameters: Parameters) -> Iterator[Modules]:
         """Yield modules of one group each."""
         a, h, count = shape(parameters)
-        yield Modules(a, count, comb(a, 2), a * h // (count - 1), bundles=comb(count, 2))
+        yield Modules(
+            size=a,
+            count=count,
+            inside=comb(a, 2),
+            between=a * h // (count - 1),
+            bundles=comb(count, 2),
+        )
 
     def mean_distance(self, parameters: Parameters) -> float | None:
         """The mean length of routes by a local, a global and a local link, with the most groups.

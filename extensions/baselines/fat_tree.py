@@ -138,9 +138,13 @@ class FatTree(Family):
         """The design with these sizes; only edge routers have hosts."""
         k, pods, _ = sizes
         parameters = _parameters(*sizes)
-        links, endpoints = 2 * k * k * pods, k * pods
         return self.design(
-            radix, self.order(parameters), 4, parameters, links=links, endpoints=endpoints
+            radix,
+            self.order(parameters),
+            diameter=4,
+            parameters=parameters,
+            links=2 * k * k * pods,
+            endpoints=k * pods,
         )
 
     def mean_distance(self, parameters: Parameters) -> float | None:

@@ -78,7 +78,7 @@ class HyperX(Family):
             ports, remainder = divmod(radix, dimension)
             lengths = [ports + 2] * remainder + [ports + 1] * (dimension - remainder)
             parameters = {"sides": "x".join(map(str, lengths))}
-            yield self.design(radix, prod(lengths), dimension, parameters)
+            yield self.design(radix, prod(lengths), diameter=dimension, parameters=parameters)
 
     def modules(self, parameters: Parameters) -> Iterator[Modules]:
         """Yield modules of one row each; with three dimensions also of one plane each."""
@@ -87,13 +87,22 @@ class HyperX(Family):
         if len(lengths) == 3:
             plane = lengths[1] * row
             inside = plane * (lengths[1] + row - 2) // 2
-            yield Modules(plane, lengths[0], inside, plane, bundles=comb(lengths[0], 2))
-            yield Modules(row, lengths[0] * lengths[1], comb(row, 2))
-        elif len(lengths) == 2:
             bundles = comb(lengths[0], 2)
-            yield Modules(row, lengths[0], comb(row, 2), row, bundles=bundles, splits=True)
+            yield Modules(
+                size=plane, count=lengths[0], inside=inside, between=plane, bundles=bundles
+            )
+            yield Modules(size=row, count=lengths[0] * lengths[1], inside=comb(row, 2))
+        elif len(lengths) == 2:
+            yield Modules(
+                size=row,
+                count=lengths[0],
+                inside=comb(row, 2),
+                between=row,
+                bundles=comb(lengths[0], 2),
+                splits=True,
+            )
         else:
-            yield Modules(row, 1, comb(row, 2), splits=True)
+            yield Modules(size=row, count=1, inside=comb(row, 2), splits=True)
 
     def mean_distance(self, parameters: Parameters) -> float | None:
         """The mean distance of two different vertices: in how many dimensions they differ.

@@ -102,7 +102,7 @@ class Megafly(Family):
         if a % 2:
             todo = f"the nearest are {a - 1} and {a + 1}"
             return [Problem(key="a", required="an even number", given=str(a), todo=todo)]
-        return check_groups(parameters, a // 2 * h, h)
+        return check_groups(parameters, ports=a // 2 * h, router_ports=h)
 
     def order(self, parameters: Parameters) -> int:
         """N = a·groups."""
@@ -160,8 +160,8 @@ class Megafly(Family):
         return self.design(
             radix,
             2 * leaves * count,
-            diameter_by_formula(leaves, h, count),
-            {"h": h, "a": 2 * leaves, "groups": count},
+            diameter=diameter_by_formula(leaves, h, count),
+            parameters={"h": h, "a": 2 * leaves, "groups": count},
             links=count * leaves * leaves + count * leaves * h // 2,
             endpoints=leaves * count,
             host_diameter=3,
@@ -174,8 +174,13 @@ class Megafly(Family):
     def modules(self, parameters: Parameters) -> Iterator[Modules]:
         """Yield modules of one group each."""
         leaves, h, count = shape(parameters)
-        between = leaves * h // (count - 1)
-        yield Modules(2 * leaves, count, leaves * leaves, between, bundles=comb(count, 2))
+        yield Modules(
+            size=2 * leaves,
+            count=count,
+            inside=leaves * leaves,
+            between=leaves * h // (count - 1),
+            bundles=comb(count, 2),
+        )
 
     def mean_distance(self, parameters: Parameters) -> float | None:
         """Leaves are 2 links apart within a group, and 3 links between groups."""

@@ -73,8 +73,15 @@ class Mlfm(Family):
         """
         n = radix // 2 + 1
         if radix % 2 == 0 and n >= 3:
-            of_leaves = {"links": n * (n - 1) ** 2, "endpoints": n * (n - 1), "host_diameter": 2}
-            yield self.design(radix, 3 * n * (n - 1) // 2, diameter(n), {"n": n}, **of_leaves)
+            yield self.design(
+                radix,
+                3 * n * (n - 1) // 2,
+                diameter=diameter(n),
+                parameters={"n": n},
+                links=n * (n - 1) ** 2,
+                endpoints=n * (n - 1),
+                host_diameter=2,
+            )
 
     def mean_distance(self, parameters: Parameters) -> float | None:  # noqa: ARG002
         """Any two leaves are 2 links apart."""

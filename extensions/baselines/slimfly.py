@@ -175,7 +175,7 @@ class SlimFly(Family):
     def designs(self, radix: int) -> Iterator[Design]:
         """Yield every MMS(q) of degree radix."""
         for q in feasible(radix):
-            yield self.design(radix, order(q), 2, {"q": q})
+            yield self.design(radix, order(q), diameter=2, parameters={"q": q})
 
     def cassette_layouts(self, topology: Topology) -> Mapping[str, Any]:  # noqa: ARG002
         """The layout with two groups in each rack."""
@@ -216,8 +216,10 @@ class SlimFly(Family):
         """Yield modules with a group of each kind, and modules with one group."""
         q = int(parameters["q"])
         links_of_group = q * (q - residue(q)) // 4
-        yield Modules(2 * q, q, 2 * links_of_group + q, 2 * q, bundles=comb(q, 2))
-        yield Modules(q, 2 * q, links_of_group)
+        yield Modules(
+            size=2 * q, count=q, inside=2 * links_of_group + q, between=2 * q, bundles=comb(q, 2)
+        )
+        yield Modules(size=q, count=2 * q, inside=links_of_group)
 
     def mean_distance(self, parameters: Parameters) -> float | None:
         """2 - Δ/(N-1): Δ vertices are at distance 1, all others at 2."""

@@ -220,7 +220,7 @@ class SpectralFly(Family):
         """Yield every X^{radix-1,q} of diameter 3, for radix ≤ 128; larger q are not offered."""
         p = radix - 1
         for q in DIAMETER_THREE.get(p, ()):
-            yield self.design(radix, order(p, q), 3, {"p": p, "q": q})
+            yield self.design(radix, order(p, q), diameter=3, parameters={"p": p, "q": q})
 
 
 def _primes_near(n: int) -> str:

@@ -198,7 +198,7 @@ def _document_nodes(build: Build, block: UsidBlock) -> list[dict[str, Any]]:
                 "topology": build.name,
                 "absolute": "true" if kind == "W" else "false",
             },
-            "srv6_node_sid": _sid(block.carrier(block.switch(vertex)), "End", 0),
+            "srv6_node_sid": _sid(block.carrier(block.switch(vertex)), "End", function_bits=0),
         }
         for vertex, (name, kind) in enumerate(zip(build.wiring.names, kinds, strict=True))
     ]
@@ -217,7 +217,7 @@ def _document_interfaces(build: Build, block: UsidBlock) -> list[dict[str, Any]]
                 "id": f"iface:{name}/{wiring.names[int(wiring.far[switch, k])]}",
                 "owner_node_id": name,
                 "name": f"{name}-{wiring.port_name(switch, int(wiring.port[switch, k]))}",
-                "srv6_ua_sids": [_sid(over_link, "End.X", USID_BITS)],
+                "srv6_ua_sids": [_sid(over_link, "End.X", function_bits=USID_BITS)],
             }
         )
     return interfaces

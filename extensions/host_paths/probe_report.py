@@ -10,7 +10,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -54,55 +54,19 @@ class ProbeReport:
         except (OSError, UnicodeDecodeError, csv.Error) as error:
             given = getattr(error, "strerror", None) or str(error)
             raise InputError.of("a report of probes", given, file=str(file)) from error
+        if not rows:
+            raise InputError.of("at least one probe", "none", _WRITE_COLUMNS, str(file))
         problems, other_carriers = list[Problem](), list[Problem]()
         results = dict[int, str]()
         for row in rows:
             number = _probe_number(row)
-            if not 0 <= number < len(carriers):
-                problems.append(
-                    Problem(
-                        key="probe",
-                        required=f"a probe from 0 to {len(carriers) - 1}",
-                        given=shown(row.probe),
-                        todo=_TAKE_PROBES_OF_BUILD,
-                        file=str(file),
-                        line=row.line,
-                    )
-                )
-            elif row.carrier not in ("", carriers[number]):
-                other_carriers.append(
-                    Problem(
-                        key="sids",
-                        required=f"{carriers[number]}, the carrier of probe {number}",
-                        given=shown(row.carrier),
-                        todo=_TAKE_PROBES_OF_BUILD,
-                        file=str(file),
-                        line=row.line,
-                    )
-                )
-            elif row.result not in RESULTS:
-                problems.append(
-                    Problem(
-                        key="result",
-                        required="ok or lost",
-                        given=shown(row.result),
-                        file=str(file),
-                        line=row.line,
-                    )
-                )
-            elif results.setdefault(number, row.result) != row.result:
-                problems.append(
-                    Problem(
-                        key="probe",
-                        required="one result",
-                        given=f"ok and lost of probe {number}",
-                        file=str(file),
-                        line=row.line,
-                    )
-                )
-        if not rows:
-            required = "at least one probe"
-            problems = [Problem(required, given="none", todo=_WRITE_COLUMNS, file=str(file))]
+            problem = _problem_of_row(row, carriers)
+            if problem is None and results.setdefault(number, row.result) != row.result:
+                given = f"ok and lost of probe {number}"
+                problem = Problem(key="probe", required="one result", given=given)
+            if problem is not None:
+                found = other_carriers if problem.key == "sids" else problems
+                found.append(replace(problem, file=str(file), line=row.line))
         # In a report of another build all carriers differ: the first one says enough.
         problems += other_carriers[:1]
         if problems:
@@ -122,6 +86,28 @@ class _Row(NamedTuple):
     """Whether it arrived, one of `RESULTS`."""
     carrier: Any
     """The carrier of the probe; "" where the report leaves it out."""
+
+
+def _problem_of_row(row: _Row, carriers: Sequence[str]) -> Problem | None:
+    """What is wrong with a row by itself, with the column as its key; None if nothing is."""
+    number = _probe_number(row)
+    if not 0 <= number < len(carriers):
+        return Problem(
+            key="probe",
+            required=f"a probe from 0 to {len(carriers) - 1}",
+            given=shown(row.probe),
+            todo=_TAKE_PROBES_OF_BUILD,
+        )
+    if row.carrier not in ("", carriers[number]):
+        return Problem(
+            key="sids",
+            required=f"{carriers[number]}, the carrier of probe {number}",
+            given=shown(row.carrier),
+            todo=_TAKE_PROBES_OF_BUILD,
+        )
+    if row.result not in RESULTS:
+        return Problem(key="result", required="ok or lost", given=shown(row.result))
+    return None
 
 
 def _probe_number(row: _Row) -> int:

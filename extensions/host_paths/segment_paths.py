@@ -66,13 +66,13 @@ class _Row(NamedTuple):
 
     actions: int
     """What it does with a packet, bits from `LOOKS_AGAIN` on."""
-    far: int
+    far: int = -1
     """The switch to which it sends packets, -1: none."""
-    prefix_number: int
+    prefix_number: int = NOT_REACHED
     """The index in `SegmentPaths.prefixes` of the prefix that packets reach, or `NOT_REACHED`."""
 
 
-_DROP = _Row(0, -1, NOT_REACHED)
+_DROP = _Row(actions=0)
 """The row of a packet that is lost."""
 
 
@@ -133,13 +133,14 @@ class SegmentPaths:
         """
         shifts = SHIFTS if segment.action == CROSS else 0
         if segment.action == END:
-            return _Row(LOOKS_AGAIN, -1, NOT_REACHED)
+            return _Row(LOOKS_AGAIN)
         if segment.action == DECAPSULATE:
-            return _Row(DECAPSULATES, -1, self._prefix_number(host_prefix))
+            return _Row(DECAPSULATES, prefix_number=self._prefix_number(host_prefix))
         if far_switch >= 0:
-            return _Row(OVER_CABLE | shifts, far_switch, NOT_REACHED)
+            return _Row(OVER_CABLE | shifts, far=far_switch)
         if is_to_host:
-            return _Row(TO_HOST | shifts, -1, self._prefix_number(f"{segment.address}/128"))
+            prefix_number = self._prefix_number(f"{segment.address}/128")
+            return _Row(TO_HOST | shifts, prefix_number=prefix_number)
         return _DROP
 
     def _prefix_number(self, prefix: str) -> int:

@@ -80,7 +80,7 @@ class HostRoute:
     """The destination prefix."""
     nexthop: int
     """The id of its nexthop object."""
-    members: str
+    members: str = ""
     """The members of that object, if it is a group; else ""."""
 
 
@@ -317,15 +317,19 @@ class Srv6Fabric:
         # The kernel's flavor that removes the uSID of the switch and moves the next ones up.
         flavors = "flavors next-csid lblen 32 nflen 16"
         own_usid = block.switch(vertex)
-        yield Sid(block.prefix(own_usid), "uN", f"End {flavors}")
+        yield Sid(block.prefix(own_usid), behaviour="uN", action=f"End {flavors}")
         for rank, link in enumerate(links):
             yield Sid(
                 block.prefix(block.link(rank)),
-                f"uA interface {link.interface} nexthop {link.ipv6}",
-                f"End.X nh6 {link.ipv6} oif {link.interface} {flavors}",
+                behaviour=f"uA interface {link.interface} nexthop {link.ipv6}",
+                action=f"End.X nh6 {link.ipv6} oif {link.interface} {flavors}",
             )
         if self._switches_decapsulate:
-            yield Sid(block.prefix(own_usid, DECAPSULATE), "uDT6 vrf default", "End.DT6 table main")
+            yield Sid(
+                block.prefix(own_usid, DECAPSULATE),
+                behaviour="uDT6 vrf default",
+                action="End.DT6 table main",
+            )
 
     def of_hosts(self, vertex: int) -> Iterator[Srv6HostVariables]:
         """The variables of the templates of each host of a switch that the option `host` allows."""
@@ -369,7 +373,7 @@ class Srv6Fabric:
                     carrier = self.block.carrier(*path.usids, *last_usids)
                     carriers.append(CarrierNexthop(nexthop_id, carrier))
                 if len(paths) == 1:
-                    routes.append(HostRoute(prefix, first, ""))
+                    routes.append(HostRoute(prefix, first))
                 else:
                     members = _members(first, [path.weight for path in paths])
                     routes.append(HostRoute(prefix, FIRST_GROUP + len(routes), members))

@@ -67,11 +67,12 @@ def checked_cables(files: SubnetFiles) -> CheckedCables:
     _compare_cables(files, cables, SUBNET)
     _compare_cables(files, _topology_cables(files), TOPOLOGY)
     ends = [
-        LidEnd(int(device_id.partition("-")[2], 16), vertex, SWITCH_ITSELF)
+        # An id is the letter of the kind, a hyphen and the GUID in hexadecimal.
+        LidEnd(int(device_id.partition("-")[2], 16), vertex, port=SWITCH_ITSELF)
         for device_id, vertex in vertex_of_id.items()
     ]
     ends += [
-        LidEnd(guid, vertex_of_id[host_at[host].device], host_at[host].port)
+        LidEnd(guid, vertex_of_id[host_at[host].device], port=host_at[host].port)
         for guid, host in subnet.hosts.items()
         if host in host_at
     ]

@@ -26,14 +26,14 @@ SERVICE_LEVELS = {str(level) for level in range(16)}
 class QosRule:
     """A rule of the QoS policy."""
 
-    source: tuple[int, ...]
-    """The port GUIDs that packets come from."""
-    destination: tuple[int, ...]
-    """The port GUIDs that packets are for."""
     level: int
     """The service level of these packets."""
     line: int
     """The line where the rule begins."""
+    source: tuple[int, ...] = ()
+    """The port GUIDs that packets come from; () in the default rule."""
+    destination: tuple[int, ...] = ()
+    """The port GUIDs that packets are for; () in the default rule."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +109,7 @@ def read_policy(file: Path, differences: DifferenceList) -> QosPolicy:
         if part.kind == "port-group" and name not in groups:
             groups[name] = _group_guids(part, file, differences)
         elif part.kind == "qos-level" and name not in levels and level in SERVICE_LEVELS:
-            levels[name] = QosRule((), (), int(part.values["sl"]), part.line)
+            levels[name] = QosRule(level=int(part.values["sl"]), line=part.line)
         elif part.kind == "qos-match-rule" and part.values.get("qos-level-name", "") in levels:
             source = groups.get(part.values.get("source", ""))
             destination = groups.get(part.values.get("destination", ""))
@@ -117,11 +117,11 @@ def read_policy(file: Path, differences: DifferenceList) -> QosPolicy:
                 differences.add(file, part.line, f"{part.values}", "port groups that are there")
                 continue
             number = levels[part.values["qos-level-name"]].level
-            rules.append(QosRule(source, destination, number, part.line))
+            rules.append(QosRule(number, part.line, source, destination))
         else:
             stated = f"{part.kind} {name}"
             differences.add(file, part.line, stated, "one of that name, and whole")
-    return QosPolicy(rules, levels.get("DEFAULT", QosRule((), (), 0, 0)))
+    return QosPolicy(rules, levels.get("DEFAULT", QosRule(level=0, line=0)))
 
 
 def _group_guids(part: PolicyPart, file: Path, differences: DifferenceList) -> tuple[int, ...]:

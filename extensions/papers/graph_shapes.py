@@ -61,7 +61,7 @@ def moore_mean(order: int, degree: int, diameter: int) -> float:
     return total / (order - 1)
 
 
-def moore_shape(order: int, degree: int, diameter: int) -> GraphShape:
+def moore_shape(*, order: int, degree: int, diameter: int) -> GraphShape:
     """The shape of a generalised Moore graph with u = 1."""
     return GraphShape(order=order, degree=degree, mean=moore_mean(order, degree, diameter))
 
@@ -119,19 +119,19 @@ def baseline_shape(family: str, degree: int, **parameters: int | str) -> GraphSh
 
 
 SHAPES: dict[str, Callable[[], GraphShape]] = {
-    "complete graph, N=32": lambda: moore_shape(32, 31, 1),
-    "Turán, N=48 r=3": lambda: moore_shape(48, 32, 2),
-    "complete bipartite, n=24": lambda: moore_shape(48, 24, 2),
+    "complete graph, N=32": lambda: moore_shape(order=32, degree=31, diameter=1),
+    "Turán, N=48 r=3": lambda: moore_shape(order=48, degree=32, diameter=2),
+    "complete bipartite, n=24": lambda: moore_shape(order=48, degree=24, diameter=2),
     "Hamming 2D, n=22": lambda: baseline_shape("hyperx", 42, sides="22x22"),
     "demi-PN, q=27": lambda: demi_shape(27),
     "Slim Fly, q=19": lambda: baseline_shape("slimfly", 29, q=19),
-    "PN, q=23": lambda: moore_shape(1106, 24, 3),
+    "PN, q=23": lambda: moore_shape(order=1106, degree=24, diameter=3),
     "Dragonfly, h=7": lambda: baseline_shape("dragonfly", 20, h=7),
     "Delorme quadrangle, q=32": lambda: delorme_shape(32),
     "Hamming 3D, n=9": lambda: baseline_shape("hyperx", 24, sides="9x9x9"),
-    "quadrangle incidence, q=9": lambda: moore_shape(1640, 10, 4),
+    "quadrangle incidence, q=9": lambda: moore_shape(order=1640, degree=10, diameter=4),
     "Delorme hexagon, q=3": lambda: GraphShape(order=364, degree=4, mean=nan, utilisation=nan),
-    "hexagon incidence, q=5": lambda: moore_shape(7812, 6, 6),
+    "hexagon incidence, q=5": lambda: moore_shape(order=7812, degree=6, diameter=6),
     "hypercube, n=10": lambda: GraphShape(order=2**10, degree=10, mean=10 * 2**9 / (2**10 - 1)),
 }
 """The example of each row of Table III, by the name of the row in `papers.yaml`."""

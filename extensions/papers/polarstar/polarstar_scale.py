@@ -236,7 +236,7 @@ def kautz(radix: int) -> int:
 def structure_graphs(_quick: bool) -> Evidence:
     """Figure 4: the fraction of the Moore bound that structure graphs of diameter 2 reach."""
     designs = designs_of_radixes(
-        range(3, 129), among=families(("polarfly", "slimfly", "hyperx"), True)
+        range(3, 129), among=families(("polarfly", "slimfly", "hyperx"), baselines=True)
     )
     best = _largest_orders((design for design in designs if design.diameter == 2), diameter=2)
     polarity, other_families = best["polarfly"], (best["slimfly"], best["hyperx"])

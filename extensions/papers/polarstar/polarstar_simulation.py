@@ -220,8 +220,9 @@ def _uniform_claims(
 
 
 BY_TEN_PERCENT = "Marginally is read as by 10 % at most."
+"""How the paper's word "marginally" is read, for which it prints no number."""
 READ_AS_MARGINAL = f"{BY_TEN_PERCENT} {BY_OUR_TABLES}"
-"""How "but marginally" is read."""
+"""How claims with that word are read."""
 NOT_BETTER = "It is not better here, so that nothing tells by how much it is."
 """Why "but marginally" is not computed where the network is no better at all."""
 IQ_FULL = "The hottest link of PS-IQ is full at .785, by our tables as by §9.2's rule."

@@ -8,6 +8,8 @@ of one copy is joined to f(x') of the other.
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -218,29 +220,24 @@ def _path_diagram(topology: Topology, paths_of_case: Paths, case: int) -> Diagra
     k = topology.hierarchy
     supernodes_of_paths = paths_of_case // k
     without_return = paths_of_case[supernodes_of_paths[:, 0] != supernodes_of_paths[:, 2]]
-    path = next(row for row in without_return if len({*(row // k).tolist()}) >= 3)
+    path = next(row.tolist() for row in without_return if len({*(row // k).tolist()}) >= 3)
     # The supernodes on the path, each once and in its order: a dict as an ordered set.
-    nodes = np.array(list(dict.fromkeys((path // k).tolist())))
-    vertices = (nodes[:, None] * k + np.arange(k)).ravel()
-    index = {int(vertex): number for number, vertex in enumerate(vertices)}
-    edges = topology.graph.edges()
-    drawn = edges[np.isin(edges, vertices).all(axis=1)]
-    links = np.array([[index[v] for v in ends] for ends in drawn.tolist()])
-    steps = {frozenset(ends) for ends in zip(path[:-1].tolist(), path[1:].tolist(), strict=True)}
-    faint = [frozenset(ends) not in steps for ends in drawn.tolist()]
-    places = np.concatenate([ring(k, 0.8, (2.6 * number, 0)) for number in range(len(nodes))])
+    nodes = list(dict.fromkeys(vertex // k for vertex in path))
+    vertices = [node * k + member for node in nodes for member in range(k)]
+    index = {vertex: number for number, vertex in enumerate(vertices)}
+    drawn = [(u, v) for u, v in topology.graph.edges().tolist() if u in index and v in index]
+    steps = {frozenset(step) for step in pairwise(path)}
+    # A vertex on the path has its place on it as its label.
     labels = [""] * len(vertices)
-    for number, vertex in enumerate(dict.fromkeys(path.tolist())):
+    for number, vertex in enumerate(dict.fromkeys(path)):
         labels[index[vertex]] = str(number)
-    title = f"({'abcd'[case]}) {CASES[case]}"
-    colours = np.repeat(np.arange(len(nodes)), k)  # one for each supernode
     return Diagram(
-        title,
-        places=places,
-        links=links,
+        f"({'abcd'[case]}) {CASES[case]}",
+        places=np.concatenate([ring(k, 0.8, (2.6 * place, 0)) for place in range(len(nodes))]),
+        links=np.array([(index[u], index[v]) for u, v in drawn]),
         labels=labels,
-        vertex_colours=colours,
-        faint=faint,
+        vertex_colours=np.repeat(np.arange(len(nodes)), k),  # one colour for each supernode
+        faint=[frozenset(ends) not in steps for ends in drawn],
         width=480,
     )
 
@@ -462,39 +459,38 @@ def _module_diagrams(
         bundles: int[B, 2], the two supernodes that each bundle joins.
         bundle_counts: how many bundles join two clusters, as text.
     """
-    k, count = topology.hierarchy, int(cluster.max()) + 1
+    k, cluster_count = topology.hierarchy, int(cluster.max()) + 1
+    # The first bundle: the links within the two supernodes that it joins, and between them.
     edges = topology.graph.edges()
     vertices = (bundles[0][:, None] * k + np.arange(k)).ravel()
     links = np.searchsorted(vertices, edges[np.isin(edges, vertices).all(axis=1)])
-    faint = (links[:, 0] // k == links[:, 1] // k).tolist()
-    places = np.concatenate((ring(k), ring(k, 1.0, (3.0, 0.0))))
-    places_by_cluster = np.concatenate(
-        [ring(int((cluster == c).sum()), 0.8, tuple(ring(count, 2.6)[c])) for c in range(count)]
-    )
-    position = np.argsort(np.argsort(cluster, kind="stable"), kind="stable")
-    node_places = places_by_cluster[position]
-    is_across = (cluster[bundles[:, 0]] != cluster[bundles[:, 1]]).tolist()
-    pairs = np.argwhere(np.triu(np.ones((count, count)), 1))
+    is_inside = links[:, 0] // k == links[:, 1] // k
+    # Each cluster is a ring of its supernodes, and the clusters are on a ring.
+    supernode_places = np.empty((len(cluster), 2))
+    for c, centre in enumerate(ring(cluster_count, 2.6)):
+        in_cluster = np.flatnonzero(cluster == c)
+        supernode_places[in_cluster] = ring(len(in_cluster), 0.8, tuple(centre))
+    is_across = cluster[bundles[:, 0]] != cluster[bundles[:, 1]]
     return (
         Diagram(
             title="Two supernodes and their bundle",
-            places=places,
+            places=np.concatenate((ring(k), ring(k, 1.0, (3.0, 0.0)))),
             links=links,
             vertex_colours=[RED] * k + [GREEN] * k,
-            faint=faint,
+            faint=is_inside.tolist(),
         ),
         Diagram(
             title="Supernodes and bundles",
-            places=node_places,
+            places=supernode_places,
             links=bundles,
             vertex_colours=cluster,
-            faint=is_across,
+            faint=is_across.tolist(),
             width=420,
         ),
         Diagram(
             f"Clusters, joined by {bundle_counts} bundles",
-            places=ring(count),
-            links=pairs,
+            places=ring(cluster_count),
+            links=np.column_stack(np.triu_indices(cluster_count, 1)),
             radius=12,
         ),
     )

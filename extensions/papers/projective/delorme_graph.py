@@ -38,7 +38,8 @@ def delorme(q: int) -> Topology:
     """
     if q not in POLAR:
         raise ValueError(f"W({q}) has a polarity only where q is an odd power of 2")
-    return polarity_graph("Delorme quadrangle", q, points_on_lines(q)[polarity(q)], 3)
+    points_of_polar = points_on_lines(q)[polarity(q)]
+    return polarity_graph("Delorme quadrangle", q, points_of_polar, diameter=3)
 
 
 def polarity(q: int) -> NDArray[np.int32]:

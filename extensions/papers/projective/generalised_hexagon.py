@@ -113,7 +113,7 @@ def hexagon_incidence(q: int) -> Topology:
     Raises:
         ValueError: q is not a prime power.
     """
-    return incidence_graph("hexagon incidence", q, lines_of_hexagon(q), 6)
+    return incidence_graph("hexagon incidence", q, lines_of_hexagon(q), diameter=6)
 
 
 def is_polar_by_coordinates(q: int) -> bool:
@@ -130,4 +130,5 @@ def delorme_of_hexagon() -> Topology:
 
     The line of a point is the one with its coordinates, a polarity (`is_polar_by_coordinates`).
     """
-    return polarity_graph("Delorme hexagon", SELF_POLAR, lines_of_hexagon(SELF_POLAR), 5)
+    lines = lines_of_hexagon(SELF_POLAR)
+    return polarity_graph("Delorme hexagon", SELF_POLAR, lines, diameter=5)

@@ -62,7 +62,7 @@ def quadrangle_incidence(q: int) -> Topology:
     Raises:
         ValueError: q is not a prime power.
     """
-    return incidence_graph("quadrangle incidence", q, points_on_lines(q), 4)
+    return incidence_graph("quadrangle incidence", q, points_on_lines(q), diameter=4)
 
 
 def first_with_coordinates(q: int) -> tuple[int, int, int]:

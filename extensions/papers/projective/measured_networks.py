@@ -80,7 +80,12 @@ def _of_adjacency(adjacency: Adjacency, diameter: int) -> Topology:
 
 def _complete(n: int) -> Topology:
     """The complete graph of n vertices."""
-    return _of_adjacency(~np.eye(n, dtype=np.bool_), 1)
+    return _of_adjacency(~np.eye(n, dtype=np.bool_), diameter=1)
+
+
+def _turan(n: int, parts: int) -> Topology:
+    """The Turán graph: n vertices in equal parts, joined where their parts differ."""
+    return _of_adjacency(turan(n, parts), diameter=2)
 
 
 def _hamming(dimensions: int) -> Callable[[int], Topology]:
@@ -100,8 +105,8 @@ def _by_q(family: str) -> Callable[[int], Topology]:
 
 SMALL_MEMBERS = {
     "complete graph": SmallMembers((4, 9), _complete),
-    "Turán, r=3": SmallMembers((2, 5), lambda n: _of_adjacency(turan(3 * n, 3), 2)),
-    "complete bipartite": SmallMembers((2, 5), lambda n: _of_adjacency(turan(2 * n, 2), 2)),
+    "Turán, r=3": SmallMembers((2, 5), lambda n: _turan(3 * n, parts=3)),
+    "complete bipartite": SmallMembers((2, 5), lambda n: _turan(2 * n, parts=2)),
     "Hamming 2D": SmallMembers((3, 5), _hamming(2)),
     "demi-PN": SmallMembers((4, 5, 9), _by_q("polarfly")),
     "Slim Fly MMS": SmallMembers((5, 7, 8, 9), _by_q("slimfly")),
@@ -120,8 +125,8 @@ are not always minimal."""
 
 EXAMPLES: dict[str, Callable[[], Topology]] = {
     "complete graph, N=32": lambda: _complete(32),
-    "Turán, N=48 r=3": lambda: _of_adjacency(turan(48, 3), 2),
-    "complete bipartite, n=24": lambda: _of_adjacency(turan(48, 2), 2),
+    "Turán, N=48 r=3": lambda: _turan(48, parts=3),
+    "complete bipartite, n=24": lambda: _turan(48, parts=2),
     "Hamming 2D, n=22": lambda: _hamming(2)(22),
     "demi-PN, q=27": lambda: build_topology("polarfly", {"q": 27}),
     "Slim Fly, q=19": lambda: build_topology("slimfly", {"q": 19}),

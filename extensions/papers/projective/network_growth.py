@@ -123,7 +123,7 @@ def _sum_of_powers(q: int, highest: int) -> int:
 
 def _turan(parts: int) -> Callable[[int], GraphShape]:
     """The shapes of Turán graphs by the vertices of a part."""
-    return lambda n: moore_shape(parts * n, (parts - 1) * n, 2)
+    return lambda n: moore_shape(order=parts * n, degree=(parts - 1) * n, diameter=2)
 
 
 def _hamming(dimensions: int) -> Callable[[int], GraphShape]:
@@ -149,7 +149,9 @@ def _incidence(diameter: int, highest: int) -> Callable[[int], GraphShape]:
         diameter: the diameter of the graphs.
         highest: the highest power in the number of points, 1 + q + … + q^highest.
     """
-    return lambda q: moore_shape(2 * _sum_of_powers(q, highest), q + 1, diameter)
+    return lambda q: moore_shape(
+        order=2 * _sum_of_powers(q, highest), degree=q + 1, diameter=diameter
+    )
 
 
 def _delorme_hexagon(q: int) -> GraphShape:
@@ -170,7 +172,7 @@ def _dragonfly(h: int) -> GraphShape:
 GROWTHS = (
     NetworkGrowth(
         "complete graph",
-        shape=lambda n: moore_shape(n, n - 1, 1),
+        shape=lambda n: moore_shape(order=n, degree=n - 1, diameter=1),
         sizes=range(2, 99),
         large_parameter=4096,
         diameter=1,
@@ -224,7 +226,7 @@ GROWTHS = (
     ),
     NetworkGrowth(
         "PN",
-        shape=_incidence(3, 2),
+        shape=_incidence(diameter=3, highest=2),
         sizes=PRIME_POWERS,
         large_parameter=2048,
         diameter=3,
@@ -258,7 +260,7 @@ GROWTHS = (
     ),
     NetworkGrowth(
         "quadrangle incidence",
-        shape=_incidence(4, 3),
+        shape=_incidence(diameter=4, highest=3),
         sizes=PRIME_POWERS,
         large_parameter=2048,
         diameter=4,
@@ -275,7 +277,7 @@ GROWTHS = (
     ),
     NetworkGrowth(
         "hexagon incidence",
-        shape=_incidence(6, 5),
+        shape=_incidence(diameter=6, highest=5),
         sizes=PRIME_POWERS,
         large_parameter=2048,
         diameter=6,

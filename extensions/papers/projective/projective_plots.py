@@ -112,7 +112,7 @@ def mms_orders(_quick: bool) -> Evidence:
 
 def _mms_panel(y_label: str, curves: tuple[Curve, ...]) -> Panel:
     """A plot of a quantity of MMS graphs over their vertices."""
-    return Panel("MMS graphs", "vertices", y_label, curves, 1.05, bottom=0.6, logarithmic="x")
+    return Panel("MMS graphs", "vertices", y_label, curves, top=1.05, bottom=0.6, logarithmic="x")
 
 
 def _eight_ninths(x: tuple[float, ...]) -> Curve:
