@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlencode, urlsplit
-from urllib.request import Request, urlopen
+from urllib.request import HTTPSHandler, ProxyHandler, Request, build_opener
 
 from controller import API
 from controller.management.tokens import Tokens
@@ -155,7 +155,9 @@ class Client:
         try:
             secure = self.url.startswith("https:")
             context = ssl.create_default_context(cafile=self.authority) if secure else None
-            with urlopen(request, timeout=HTTP_PATIENCE, context=context) as answer:  # noqa: S310
+            # No proxy of the environment: it would be sent the token.
+            opener = build_opener(ProxyHandler({}), HTTPSHandler(context=context))
+            with opener.open(request, timeout=HTTP_PATIENCE) as answer:
                 text: bytes = answer.read()
                 return text
         except HTTPError as error:

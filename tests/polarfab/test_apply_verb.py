@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
 import pytest
@@ -39,3 +41,25 @@ def test_it_says_which_switches_a_move_waits_for(
     for unlike in ({"switches": []}, {"role": "follower"}):
         answer |= unlike
         assert "waits" not in polarfab("apply", *words)[2]
+
+
+class Controller(BaseHTTPRequestHandler):
+    """Answers any request with an empty object."""
+
+    def do_POST(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "2")
+        self.end_headers()
+        self.wfile.write(b"{}")
+
+
+def test_no_proxy_is_sent_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
+    """With http_proxy in the environment a proxy got it, and the request for a loopback address."""
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
+    monkeypatch.delenv("no_proxy", raising=False)
+    with HTTPServer(("127.0.0.1", 0), Controller) as server:
+        answering = Thread(target=server.handle_request)
+        answering.start()
+        client = Client(f"http://127.0.0.1:{server.server_port}", "--to", "0123456789abcdef")
+        assert client.post("reconcile", b"") == {}
+        answering.join()
