@@ -113,9 +113,10 @@ class Entrance:
 
     def end_revoked(self) -> None:
         """End connections whose certificates have been revoked."""
-        revoked = self.tls.revoked if self.tls else frozenset[int]()
+        if self.tls is None:
+            return
         for address, certificate in list(self._certificates.items()):
-            if int(certificate.get("serialNumber", "0"), 16) in revoked:
+            if self.tls.has_revoked(certificate):
                 self._end(address, PeerMisnamed, "its certificate was revoked")
 
     def _end(self, address: Any, kind: Kind, reason: str) -> None:

@@ -35,7 +35,8 @@ class TlsFiles:
     Attributes:
         switches: the context of new connections of switches.
         store: the context of new connections to the store of a cluster of controllers.
-        revoked: the serial numbers that the revocation list names.
+        revoked: the certificates that the revocation lists name: the `issuer_words` of the
+            authority and the serial number of each.
         expires: until when our certificate and the list are good, in seconds since the epoch.
         peers: until when the certificates of connected switches are good, by node.
 
@@ -67,7 +68,11 @@ class TlsFiles:
         ends = [crl.next_update_utc.timestamp() for crl in lists if crl.next_update_utc]
         expires |= {"revocation list": min(ends)} if ends else {}
         self.switches, self.store, self.expires = switches, store, expires
-        self.revoked = frozenset(entry.serial_number for crl in lists for entry in crl)
+        self.revoked = frozenset(
+            (tuple(str(part.value) for part in crl.issuer), entry.serial_number)
+            for crl in lists
+            for entry in crl
+        )
 
     def follow(self, now: bool = False) -> bool:
         """Read the files if they have changed, but not while they are still changing.
@@ -95,6 +100,11 @@ class TlsFiles:
             raise
         self._stamp_when_read = self._last_stamp
         return True
+
+    def has_revoked(self, certificate: Mapping[str, Any]) -> bool:
+        """Whether the revocation lists name a certificate, as `SSLSocket.getpeercert` has it."""
+        serial = int(certificate.get("serialNumber", "0"), 16)
+        return (issuer_words(certificate), serial) in self.revoked
 
     def add_connection(self, certificate: Mapping[str, Any]) -> None:
         """Count a connection whose peer has shown this certificate.
@@ -129,6 +139,15 @@ class TlsFiles:
             if name.startswith(start) and name.endswith(end) and len(name) > len(start + end)
             if name.isprintable() and len(name) <= LONGEST_NAME
         )
+
+
+def issuer_words(certificate: Mapping[str, Any]) -> tuple[str, ...]:
+    """The parts of the name of a certificate's authority, in order, without their types.
+
+    Args:
+        certificate: as `SSLSocket.getpeercert` has it.
+    """
+    return tuple(value for parts in certificate.get("issuer", ()) for _, value in parts)
 
 
 def names(certificate: Mapping[str, Any]) -> frozenset[str]:

@@ -138,6 +138,16 @@ def touch(file, data):
     os.utime(file, ns=(before + 10**9, before + 10**9))
 
 
+OTHER = trustme.CA(organization_name="another authority")
+"""Its certificates may have the serial numbers of other authorities: ovs-pki counts from 1."""
+
+
+def issuer_of(authority):
+    """The issuer in a certificate of an authority, as `SSLSocket.getpeercert` has it."""
+    name = x509.load_pem_x509_certificate(authority.cert_pem.bytes()).subject
+    return tuple(((part.oid.dotted_string, part.value),) for part in name)
+
+
 def test_files_are_read_again_once_they_rest(tls, authority):
     files = TlsFiles(tls)
     before = files.switches
@@ -146,7 +156,9 @@ def test_files_are_read_again_once_they_rest(tls, authority):
     assert not files.follow(), "it may still be written"
     assert files.follow()
     assert files.switches is not before
-    assert files.revoked == {77}
+    peers = {of: {"issuer": issuer_of(of), "serialNumber": "4D"} for of in (authority, OTHER)}
+    assert [files.has_revoked(peer) for peer in peers.values()] == [True, False]
+    assert not files.has_revoked({**peers[authority], "serialNumber": "4E"})
     assert not files.follow()
     assert files.follow(now=True)
 
