@@ -102,7 +102,9 @@ class Controller:
         # Connections with switches
         most_half_open = half_open_room(fabric.expected)
         tls = TlsFiles(settings.tls) if settings.tls else None
-        self.entrance = Entrance(most_half_open, tls, fabric.rejected, fabric.listening_clock)
+        self.entrance = Entrance(
+            most_half_open, tls, fabric.rejected, fabric.listening_clock, self.watchdog.follow
+        )
         """Accepts connections, or rejects them."""
         listening.use_listener(framework, self.entrance, settings.listen)
         # The management API

@@ -54,6 +54,7 @@ class Entrance:
         tls: the files of TLS; None for plain text.
         rejected: counts the peers that are rejected.
         listening_clock: see `controller.switches.listening_clock.ListeningClock`.
+        follow: requires a green thread of this name (`Watchdog.follow`).
     """
 
     def __init__(
@@ -62,8 +63,9 @@ class Entrance:
         tls: TlsFiles | None,
         rejected: RejectedPeers,
         listening_clock: Callable[[], float],
+        follow: Callable[[str, Any], None] = lambda *_: None,
     ) -> None:
-        self.tls, self._rejected = tls, rejected
+        self.tls, self._rejected, self._follow = tls, rejected, follow
         self._half_open = HalfOpen(half_open_room, listening_clock)
         """The connections whose peers have not identified themselves."""
         self._own, self._others = EntryQueue(), EntryQueue()
@@ -148,8 +150,9 @@ class Entrance:
         """
         import eventlet
 
-        for queue in (self._own, self._others):
-            eventlet.spawn(self._serve_queue, queue, handle)
+        queues = {"serving switches that connect": self._own, "serving strangers": self._others}
+        for name, queue in queues.items():
+            self._follow(name, eventlet.spawn(self._serve_queue, queue, handle))
 
     def _serve_queue(self, queue: EntryQueue, handle: Callable[[Any, Any], None]) -> None:
         """Begin to serve the connections of a queue, each in a thread of its own."""
