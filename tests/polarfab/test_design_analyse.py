@@ -185,6 +185,13 @@ def test_nothing_of_a_number_of_switches_says_what_to_allow() -> None:
     assert result.output.endswith("; allow more --ports or a larger --diameter\n")
 
 
+def test_fewer_hosts_than_switches_are_said_to_be_too_few() -> None:
+    """`allow more --ports or --oversubscription` helps nobody who asks for ten hosts."""
+    result = CliRunner().invoke(cli, ["design", "--radix", "8", "--hosts", "10"])
+    assert result.exit_code == 1
+    assert ", one or more at each switch for hosts; allow " in result.output
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [

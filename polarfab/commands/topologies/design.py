@@ -346,7 +346,8 @@ def _exit_without_fabrics(limits: FabricLimits) -> NoReturn:
     if limits.is_sized and limits.diameter is not None:
         remedies.append("a larger --diameter")
     todo = f"; allow {' or '.join(remedies)}" if remedies else ""
-    click.echo(f"there are no {limits.title()}{todo}", err=True)
+    each_switch = ", one or more at each switch for hosts" if limits.hosts is not None else ""
+    click.echo(f"there are no {limits.title()}{each_switch}{todo}", err=True)
     raise click.exceptions.Exit(1)
 
 
