@@ -78,9 +78,9 @@ class SocketNumbers:
         """
         widest = 1 + max(map(len, self.wiring.port_names))
         first, count = np.zeros((2, len(self.sockets), widest), np.int64)
-        for t, ports in enumerate(self.sockets):
-            count[t, 1 : len(ports) + 1] = [len(names) for names in ports]
-            first[t, 1 : len(ports) + 1] = 1 + np.cumsum(count[t, : len(ports)])
+        for node_type, ports in enumerate(self.sockets):
+            count[node_type, 1 : len(ports) + 1] = [len(names) for names in ports]
+            first[node_type, 1 : len(ports) + 1] = 1 + np.cumsum(count[node_type, : len(ports)])
         return first, count
 
     def planned(self) -> CableSet:
@@ -125,7 +125,7 @@ class SocketNumbers:
     @cached_property
     def _indices_in_ports(self) -> list[list[int]]:
         """The index of each socket in its port, by node type and local number less one."""
-        return [[k for names in ports for k in range(len(names))] for ports in self.sockets]
+        return [[index for names in ports for index in range(len(names))] for ports in self.sockets]
 
     def vertex(self, socket: int) -> int:
         """The vertex that has a socket."""

@@ -91,8 +91,9 @@ def _racks(planes: Iterable[CabledPlane]) -> Iterator[BillItem]:
     height: dict[str, int] = {}
     for wiring, cables in planes:
         hardware = cables.hardware
-        for r in np.unique(hardware.rack[(wiring.far >= 0).any(axis=1)]).tolist():
-            height[hardware.rack_names[r]] = int(hardware.rack_units[r])
+        has_links = (wiring.far >= 0).any(axis=1)
+        for rack in np.unique(hardware.rack[has_links]).tolist():
+            height[hardware.rack_names[rack]] = int(hardware.rack_units[rack])
     for units, quantity in sorted(Counter(height.values()).items()):
         yield BillItem("rack", f"rack {units}U", "", quantity)
 

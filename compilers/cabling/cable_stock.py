@@ -72,16 +72,17 @@ def cables_from_stock(
     types = hardware.cabling["types"]
     kind, length = first_long_enough(hardware, needed)
     names = [cable_type["name"] for cable_type in types]
-    for e in np.flatnonzero(hand >= 0).tolist():
-        entry = hardware.hand[hand[e]]
+    for cable in np.flatnonzero(hand >= 0).tolist():
+        entry = hardware.hand[hand[cable]]
         if entry["type"] is not None:
-            kind[e] = names.index(entry["type"])
-            stock = np.array(types[kind[e]]["lengths"])
-            length[e] = next(iter(stock[stock >= needed[e]].tolist()), needed[e])
+            kind[cable] = names.index(entry["type"])
+            stock = types[kind[cable]]["lengths"]
+            long_enough = (metres for metres in stock if metres >= needed[cable])
+            length[cable] = next(long_enough, needed[cable])
         if entry["length"] is not None:
             # A cable with a length by hand fits, whatever is in stock: if no type was long enough,
             # it counts as one of the first type.
-            kind[e], length[e] = max(kind[e], 0), entry["length"]
+            kind[cable], length[cable] = max(kind[cable], 0), entry["length"]
     if (kind < 0).any():
         raise Refused(_too_long_finding(float(needed[kind < 0].max()), types))
     return kind, length
@@ -100,10 +101,10 @@ def first_long_enough(
     """
     kind = np.full(len(needed), -1, np.int32)
     length = needed.copy()
-    for t, cable_type in enumerate(hardware.cabling["types"]):
+    for number, cable_type in enumerate(hardware.cabling["types"]):
         stock = np.array(cable_type["lengths"])
         fits = (kind < 0) & (needed <= stock[-1])
-        kind[fits] = t
+        kind[fits] = number
         length[fits] = stock[np.searchsorted(stock, needed[fits])]
     return kind, length
 
@@ -113,6 +114,6 @@ def _too_long_finding(longest: float, types: list[dict[str, Any]]) -> Finding:
     return Finding(
         ("cabling", "types"),
         f"a cable of {longest:.1f} m or longer",
-        f"lengths to {max(t['lengths'][-1] for t in types):g} m",
+        f"lengths to {max(cable_type['lengths'][-1] for cable_type in types):g} m",
         "add a longer cable, or move the racks closer together",
     )

@@ -42,26 +42,26 @@ class Halves:
     """int64[C], the cluster of each cassette."""
 
     @classmethod
-    def of(cls, cables: Cables, plug: Numbers, step: Numbers) -> Halves:
+    def of(cls, cables: Cables, lane_key: Numbers, expansion: Numbers) -> Halves:
         """Plug the halves of links; there is a cassette for each cluster and expansion.
 
         Args:
             cables: the links; parallel cables are several links.
-            plug: int64[E, 2], a number for the position of each end's port on the face plate of
-                its switch. Lanes ascend with it.
-            step: int64[S], the number of the expansion that added each switch; 0 for the first
+            lane_key: int64[E, 2], the numbers by which the lanes of a switch are sorted, for both
+                ends of each link: by the positions of ports on the face plate.
+            expansion: int64[S], the number of the expansion that added each switch; 0 for the first
                 fabric. Links that an expansion added have cassettes of their own.
         """
         hardware = cables.hardware
         # For each half: its switch, and the expansion that added its link, that of the link's newer
         # switch.
         switch = cables.ends.ravel().astype(np.int64)
-        link_step = np.repeat(step[cables.ends].max(axis=1), 2)
+        added_by = np.repeat(expansion[cables.ends].max(axis=1), 2)
 
         # Cassettes are the pairs of an expansion and a cluster that occur, in this order.
         clusters = len(hardware.cluster_names)
-        step_and_cluster = clusters * link_step + hardware.cluster[switch].astype(np.int64)
-        cassettes, cassette = np.unique(step_and_cluster, return_inverse=True)
+        expansion_and_cluster = clusters * added_by + hardware.cluster[switch].astype(np.int64)
+        cassettes, cassette = np.unique(expansion_and_cluster, return_inverse=True)
 
         # Front ports are numbered by rack unit, within the cluster of the switch.
         by_unit = np.lexsort((hardware.unit, hardware.rack, hardware.cluster))
@@ -69,11 +69,11 @@ class Halves:
         port_of_switch[by_unit] = number_in_group(hardware.cluster[by_unit])
 
         # A ribbon is all halves at one switch whose links one expansion added. Its lanes are
-        # numbered by plug, then by socket.
-        by_plug = np.lexsort((np.repeat(cables.socket, 2), plug.ravel(), link_step, switch))
-        ribbon = rank_of_rows(np.stack((switch, link_step), axis=1))
+        # numbered by key, then by socket.
+        by_key = np.lexsort((np.repeat(cables.socket, 2), lane_key.ravel(), added_by, switch))
+        ribbon = rank_of_rows(np.stack((switch, added_by), axis=1))
         lane = np.empty(len(switch), np.int64)
-        lane[by_plug] = number_in_group(ribbon[by_plug])
+        lane[by_key] = number_in_group(ribbon[by_key])
         return cls(
             cassette=cassette.ravel(),
             front_port=port_of_switch[switch],

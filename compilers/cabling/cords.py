@@ -76,24 +76,24 @@ def ribbons(plan: PanelPlan) -> Iterator[Cord]:
     front = shuffle.front_port[cable, end]
     racks = np.stack((hardware.rack[switch].astype(np.int64), plan.rack[cassette]), axis=1)
     stock = _stock_for_cords(plan, racks, hardware.unit[switch])
-    for i, (v, c) in enumerate(zip(switch.tolist(), cassette.tolist(), strict=True)):
-        first_plug = plug_name(wiring, plan.cables, int(cable[i]), int(end[i]))
-        last_plug = plug_name(wiring, plan.cables, int(last_cable[i]), int(last_end[i]))
+    for ribbon, (a, b) in enumerate(zip(switch.tolist(), cassette.tolist(), strict=True)):
+        first_plug = plug_name(wiring, plan.cables, int(cable[ribbon]), int(end[ribbon]))
+        last_plug = plug_name(wiring, plan.cables, int(last_cable[ribbon]), int(last_end[ribbon]))
         yield Cord(
-            label=plan.ribbon_label(i),
+            label=plan.ribbon_label(ribbon),
             kind="ribbon",
-            a_rack=hardware.rack_names[racks[i, 0]],
-            a=wiring.names[v],
+            a_rack=hardware.rack_names[racks[ribbon, 0]],
+            a=wiring.names[a],
             a_port=first_plug if first_plug == last_plug else f"{first_plug} to {last_plug}",
-            b_rack=hardware.rack_names[racks[i, 1]],
-            b=plan.names[c],
-            b_port=f"F{front[i] + 1}",
-            a_type=wiring.type_names[wiring.node_type[v]],
-            b_type=shuffle.types[shuffle.cassette_type[c]].name,
-            links=int(halves.links[i]),
+            b_rack=hardware.rack_names[racks[ribbon, 1]],
+            b=plan.names[b],
+            b_port=f"F{front[ribbon] + 1}",
+            a_type=wiring.type_names[wiring.node_type[a]],
+            b_type=shuffle.types[shuffle.cassette_type[b]].name,
+            links=int(halves.links[ribbon]),
             turned="",
-            type=stock.type[i],
-            length_m=stock.length[i],
+            type=stock.type[ribbon],
+            length_m=stock.length[ribbon],
         )
 
 
@@ -103,24 +103,24 @@ def trunks(plan: PanelPlan) -> Iterator[Cord]:
     racks = plan.rack[shuffle.ends]
     links = np.bincount(shuffle.trunk[shuffle.trunk >= 0])
     stock = _stock_for_cords(plan, racks)
-    for t, ((a, b), (a_rear_port, b_rear_port)) in enumerate(
+    for trunk, ((a, b), (a_rear_port, b_rear_port)) in enumerate(
         zip(shuffle.ends.tolist(), shuffle.rear_ports.tolist(), strict=True)
     ):
         yield Cord(
-            label=plan.trunk_label(t),
+            label=plan.trunk_label(trunk),
             kind="trunk",
-            a_rack=hardware.rack_names[racks[t, 0]],
+            a_rack=hardware.rack_names[racks[trunk, 0]],
             a=plan.names[a],
             a_port=f"T{a_rear_port + 1}",
-            b_rack=hardware.rack_names[racks[t, 1]],
+            b_rack=hardware.rack_names[racks[trunk, 1]],
             b=plan.names[b],
             b_port=f"T{b_rear_port + 1}",
             a_type=shuffle.types[shuffle.cassette_type[a]].name,
             b_type=shuffle.types[shuffle.cassette_type[b]].name,
-            links=int(links[t]),
-            turned="reversed" if shuffle.is_reversed[t] else "straight",
-            type=stock.type[t],
-            length_m=stock.length[t],
+            links=int(links[trunk]),
+            turned="reversed" if shuffle.is_reversed[trunk] else "straight",
+            type=stock.type[trunk],
+            length_m=stock.length[trunk],
         )
 
 
@@ -215,5 +215,5 @@ def _stock_for_cords(
         units[:, 0] = unit
     kind, length = first_long_enough(hardware, distance(hardware, racks, units))
     names = [entry["name"] for entry in plan.cables.kinds()]
-    types = [names[k] if k >= 0 else "" for k in kind.tolist()]
+    types = [names[index] if index >= 0 else "" for index in kind.tolist()]
     return _Stock(types, length.tolist())

@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import IPv4Network, IPv6Network
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from compilers.cabling.cable_labels import with_labels
 from compilers.spec.allocations import (
@@ -30,9 +30,6 @@ from compilers.wiring.as_numbers import as_number_rows, as_numbers
 from compilers.wiring.hardware import Hardware
 from compilers.wiring.link_numbers import default_numbers, numbers_by_key
 from compilers.wiring.wiring import Wiring
-
-if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
-    pass
 
 LINK_POOLS = ("links", "links6")
 """The words of `Build.control` for the pools of links."""
@@ -114,11 +111,9 @@ def allocate(fabric: WholeFabric, before: Allocations) -> tuple[Hardware | None,
 
 def _as_number_rows(fabric: WholeFabric, before: AllocatedNumbers) -> AllocatedNumbers:
     """The AS numbers of a fabric as rows; none where switches have none."""
-    return (
-        AllocatedNumbers()
-        if fabric.as_numbers is None
-        else as_number_rows(fabric.as_numbers, before)
-    )
+    if fabric.as_numbers is None:
+        return AllocatedNumbers()
+    return as_number_rows(fabric.as_numbers, before)
 
 
 def _as_numbers_unless_default(

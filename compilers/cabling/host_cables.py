@@ -76,28 +76,28 @@ def host_rows(build: Build | CabledFabric, hardware: Hardware) -> Iterator[Row]:
     kind, length = first_long_enough(hardware, needed)
     hosts_per_node = wiring.host_port.shape[1]
     names = [*(entry["name"] for entry in hardware.cabling["types"]), ""]
-    for i, (v, h) in enumerate(zip(vertex.tolist(), number.tolist(), strict=True)):
-        port = int(wiring.host_port[v, h])
-        facts = hardware.types[int(wiring.node_type[v])]
+    for cable, (switch, host) in enumerate(zip(vertex.tolist(), number.tolist(), strict=True)):
+        port = int(wiring.host_port[switch, host])
+        facts = hardware.types[int(wiring.node_type[switch])]
         host_columns: Row = ("", "", "", "", "")
-        host_rack, host_unit = int(rack[i, 1]), int(unit[i, 1])
+        host_rack, host_unit = int(rack[cable, 1]), int(unit[cable, 1])
         if host_rack >= 0:
             host_columns = (
                 hardware.rack_names[host_rack],
                 host_unit,
-                names[int(kind[i])],  # -1, none in stock, is the last name, ""
-                float(length[i]) if kind[i] >= 0 else "",
-                round(float(needed[i]), 2),
+                names[int(kind[cable])],  # -1, none in stock, is the last name, ""
+                float(length[cable]) if kind[cable] >= 0 else "",
+                round(float(needed[cable]), 2),
             )
         yield (
-            host_cable_name(v, h, hardware.plane),
-            hardware.rack_names[int(hardware.rack[v])],
-            int(hardware.unit[v]),
-            wiring.names[v],
+            host_cable_name(switch, host, hardware.plane),
+            hardware.rack_names[int(hardware.rack[switch])],
+            int(hardware.unit[switch]),
+            wiring.names[switch],
             facts.module[port - 1],
-            wiring.port_name(v, port),
+            wiring.port_name(switch, port),
             facts.label[port - 1],
-            wiring.host_names[v * hosts_per_node + h],
-            addressing.mac(v, h),
+            wiring.host_names[switch * hosts_per_node + host],
+            addressing.mac(switch, host),
             *host_columns,
         )

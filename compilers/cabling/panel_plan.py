@@ -144,10 +144,10 @@ def panel_plan(topology: Topology, wiring: Wiring, hardware: Hardware) -> PanelP
     if not hardware.panels or lacks_links(hardware):
         return None
     cables = cables_of(wiring, hardware)
-    lane_key, step = _lane_keys(cables, wiring), _expansion_steps(topology)
+    lane_key, expansion = _lane_keys(cables, wiring), _expansions(topology)
     plans = []
     for trunk, room in trunk_rooms(cables, wiring).items():
-        assignment = shuffle(cables, lane_key, step, room)
+        assignment = shuffle(cables, lane_key, expansion, room)
         plan = PanelPlan(
             shuffle=assignment,
             cables=cables,
@@ -225,7 +225,7 @@ def require_whole(hardware: Hardware) -> None:
         raise InputError.of(required, given, todo, key="panels")
 
 
-def _expansion_steps(topology: Topology) -> NDArray[np.int64]:
+def _expansions(topology: Topology) -> NDArray[np.int64]:
     """The number of the expansion that added each switch, int64[S]; 0 for the first fabric."""
     if not added_clusters(topology)[1]:
         return np.zeros(topology.graph.order, np.int64)

@@ -82,17 +82,18 @@ class Shuffle:
     """bool[T], whether a trunk is reversed: position k leads to the k-th position from the end."""
 
 
-def shuffle(cables: Cables, plug: Numbers, step: Numbers, room: int) -> Shuffle:
+def shuffle(cables: Cables, lane_key: Numbers, expansion: Numbers, room: int) -> Shuffle:
     """Assign all links to cassettes, trunks and positions.
 
     Args:
         cables: the links; parallel cables are several links.
-        plug: int64[E, 2], numbers for the positions of ports on face plates; lanes ascend with
-            them.
-        step: int64[S], the expansion that added each switch; its links have cassettes of their own.
+        lane_key: int64[E, 2], the numbers by which the lanes of a switch are sorted, for both ends
+            of each link: by the positions of ports on the face plate.
+        expansion: int64[S], the number of the expansion that added each switch, 0 for the first
+            fabric; its links have cassettes of their own.
         room: how many links a trunk holds.
     """
-    halves = Halves.of(cables, plug, step)
+    halves = Halves.of(cables, lane_key, expansion)
     connectors = Connectors.of_halves(halves)
     directions = _Directions.of(connectors, halves)
     order = _order_in_connector(connectors, halves, directions)
