@@ -297,8 +297,9 @@ def _thrown_prefixes(build: Build, vertex: int) -> Iterator[Value]:
 def _shared_classes(build: Build, vertex: int) -> Iterator[Value]:
     """The egress classes whose next hops packets from any port share."""
     if build.forwarding.every_hop:
-        weighted = np.count_nonzero(build.tables.classes.weight[vertex], axis=1)
-        yield from ((str(k), str(vertex % BASES)) for k in np.flatnonzero(weighted > 1).tolist())
+        weighted_ports = np.count_nonzero(build.tables.classes.weight[vertex], axis=1)
+        for egress in np.flatnonzero(weighted_ports > 1).tolist():
+            yield str(egress), str(vertex % BASES)
 
 
 def _neighbour_networks(build: Build, vertex: int) -> Iterator[Value]:

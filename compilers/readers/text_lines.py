@@ -96,10 +96,11 @@ class TextLines:
         """bool[n]: whether a line has characters other than printable ASCII and tabs."""
         data = np.frombuffer(self.data, np.uint8)[:-WORD]
         is_strange = (data < BLANK) & (data != TAB) & (data != NEWLINE) | (data > LAST_PRINTABLE)
-        positions = np.flatnonzero(is_strange)
+        # The positions of strange characters, and one behind the text.
+        strange = np.append(np.flatnonzero(is_strange), len(self.data))
         # The first strange character from the start of each line on, in whichever line it is.
-        following = np.append(positions, len(self.data))[np.searchsorted(positions, self.start)]
-        has_strange: NDArray[np.bool_] = following < self.end
+        first_from_start = strange[np.searchsorted(strange, self.start)]
+        has_strange: NDArray[np.bool_] = first_from_start < self.end
         return has_strange
 
     def begin_with(self, text: str) -> NDArray[np.bool_]:

@@ -74,21 +74,19 @@ def _search_findings(
     # compare with, and in those whose only member a file or a growth describes. Such a fabric is
     # too large whatever its policy is.
     searches_minimal_routes = family.compared or family.described
+    # PolarFly constructs all alternates and repairs, for any size, and PolarStar classes that serve
+    # whole supernodes. All other families construct nothing.
+    constructs_all = family.constructed
+    constructs_classes = not constructs_all and bool(family.constructed_classes(parameters))
+    constructs_nothing = not constructs_all and not constructs_classes
     has_alternates = balance_named(routing.balance).forwarding.has_alternates
-    if family.constructed:
-        pass  # PolarFly constructs all alternates and repairs, for any size
-    elif family.constructed_classes(parameters):
-        # PolarStar constructs classes that serve whole supernodes.
-        if routing.adjacent == "bounce":
-            yield _no_bounce(family)
-        if routing.disjoint == "edge" and has_alternates:
-            yield _no_disjoint_alternates()
-    else:
-        # All other families construct nothing.
-        if routing.adjacent == "bounce":
-            yield _no_bounce(family)
-        if not searches_minimal_routes and (has_alternates or routing.protect != "none"):
-            yield _minimal_routes_only(routing, switches)
+    if routing.adjacent == "bounce" and not constructs_all:
+        yield _no_bounce(family)
+    if constructs_classes and routing.disjoint == "edge" and has_alternates:
+        yield _no_disjoint_alternates()
+    asks_for_search = has_alternates or routing.protect != "none"
+    if constructs_nothing and asks_for_search and not searches_minimal_routes:
+        yield _minimal_routes_only(routing, switches)
     if searches_minimal_routes:
         yield _too_large(family, switches)
 

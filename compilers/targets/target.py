@@ -333,7 +333,7 @@ class Target(ABC):
             self.write_fabric(renderer, build, chosen, out, progress)
         else:
             vertices = np.flatnonzero(build.topology.present).tolist()
-            selected = [v for v in vertices if only is None or v in only]
+            selected = [vertex for vertex in vertices if only is None or vertex in only]
             write = self.switch_writer(renderer, build, chosen)
             renderer.write_switches(selected, partial(write, out), progress)
         return renderer.written
@@ -471,7 +471,7 @@ class Target(ABC):
             return self.fabric_check(build, chosen, folder, progress, accept)
         check = self.emitted_check(build, chosen, folder, accept)
         vertices = np.flatnonzero(build.topology.present).tolist()
-        selected = [v for v in vertices if only is None or v in only]
+        selected = [vertex for vertex in vertices if only is None or vertex in only]
         failures = None
         if only is None and isinstance(check.reader, BgpReader):
             # Before the switches, as worker processes inherit what this reads of all folders.

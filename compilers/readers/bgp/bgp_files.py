@@ -118,12 +118,14 @@ def _facts(speaker: Speaker) -> dict[object, int]:
     Facts are tuples that two files of a switch have in common if they state the same: a field of
     the whole switch; the prefixes of a family; a session with its metrics.
     """
-    facts: dict[object, int] = {fact: speaker.line(fact[0]) for fact in speaker.fields.items()}
+    facts: dict[object, int] = {}
+    for name, text in speaker.fields.items():
+        facts["field", name, text] = speaker.line(name)
     for number, family in enumerate(speaker.families):
-        facts[number, family.announced, family.accepted] = 0
+        facts["prefixes", number, family.announced, family.accepted] = 0
         for session in family.sessions:
             metrics = session.metric, frozenset(session.preferred.items())
-            facts[number, session.peer, session.as_number, metrics] = session.line
+            facts["session", number, session.peer, session.as_number, metrics] = session.line
     return facts
 
 

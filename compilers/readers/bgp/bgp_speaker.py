@@ -345,7 +345,9 @@ class Speaker:
             for template in self.dialect.any_detour_filter
             for statement in self.statements.find(template, {})
         ]
-        neighbours = {str(s.as_number) for family in self.families for s in family.sessions}
+        neighbours = {
+            str(session.as_number) for family in self.families for session in family.sessions
+        }
         # AS numbers around which detours lead, `4200000001|4200000002`.
         around = {number for fields, _ in filters for number in fields["around"].split("|")}
         lengths = {fields["rest"] for fields, _ in filters}

@@ -201,10 +201,10 @@ def read_ovs(text: ProgramText, features: OptionalFeatures = OF_OPEN_VSWITCH) ->
         host_class_entries = {egress & ~DIRECT: entries[egress, FROM_HOSTS] for egress in classes}
     table, by_ingress = lookups(program, rows, list(entries), files)
     return EmittedSwitch(
-        (table,),
-        by_ingress,
-        features.claimed_kinds,
-        claims,
+        anywhere=(table,),
+        by_ingress=by_ingress,
+        claimed_kinds=features.claimed_kinds,
+        claims=claims,
         wrong=wrong,
         unused=list(_unused(program, files, features)),
         class_entries=class_entries,

@@ -124,6 +124,8 @@ NICIRA = 0x2320
 """The experimenter of Open vSwitch's own actions."""
 NICIRA_BODY = 10
 """The bytes before the body of such an action: type, length, experimenter and kind."""
+REG_MOVE, REG_LOAD, NX_MULTIPATH, NX_BUNDLE, NX_BUNDLE_LOAD, RESUBMIT_TABLE = 6, 7, 10, 12, 13, 14
+"""The kinds of these actions (`nx_action_subtype`, nicira-ext.h)."""
 HASHED = "symmetric_l3l4+udp"
 """The fields of a hash in the words of `ovs-ofctl`; SYMMETRIC_L3L4_UDP is their number."""
 SYMMETRIC_L3L4_UDP, OFPORT = 3, 2
@@ -226,7 +228,7 @@ def _instruction(data: bytes) -> str:
     if kind == GOTO_TABLE:
         return f"goto_table:{data[4]}"
     if kind == WRITE_METADATA:
-        value, mask = (int.from_bytes(data[place : place + 8], "big") for place in (8, 16))
+        value, mask = int.from_bytes(data[8:16], "big"), int.from_bytes(data[16:24], "big")
         number = value if mask & LOW_16 else hex(value)
         return f"write_metadata:{number}" + ("" if mask == ALL_METADATA else f"/{mask:#x}")
     if kind == APPLY_ACTIONS:
@@ -248,17 +250,17 @@ def _action(data: bytes) -> str:
     """
     kind, _ = TYPED.unpack_from(data)
     try:
+        number = int.from_bytes(data[4:8], "big")
         if kind == OUTPUT:
-            port = int.from_bytes(data[4:8], "big")
-            return "in_port" if port == IN_PORT else f"output:{port}"
+            return "in_port" if number == IN_PORT else f"output:{number}"
         if kind == GROUP:
-            return f"group:{int.from_bytes(data[4:8], 'big')}"
+            return f"group:{number}"
         if kind == DEC_NW_TTL:
             return "dec_ttl"
         if kind == SET_FIELD:
             return _set_field(data)
-        if kind == EXPERIMENTER and int.from_bytes(data[4:8], "big") == NICIRA:
-            return _nicira_action(int.from_bytes(data[8:10], "big"), data)
+        if kind == EXPERIMENTER and number == NICIRA:
+            return _nicira_action(int.from_bytes(data[8:NICIRA_BODY], "big"), data)
     except error as too_short:
         raise Malformed(f"an action of type {kind} in {len(data)} bytes") from too_short
     raise Malformed(f"required a known action, given type {kind:#x}")
@@ -412,11 +414,11 @@ def _field_name(field: Field) -> str:
 
 
 NICIRA_ACTIONS: dict[int, Callable[[bytes], str]] = {
-    6: _move,
-    7: _load,
-    10: _multipath,
-    12: _bundle,
-    13: _bundle_load,
-    14: _resubmit,
+    REG_MOVE: _move,
+    REG_LOAD: _load,
+    NX_MULTIPATH: _multipath,
+    NX_BUNDLE: _bundle,
+    NX_BUNDLE_LOAD: _bundle_load,
+    RESUBMIT_TABLE: _resubmit,
 }
-"""The writer of each of Open vSwitch's own actions, by the number of its kind in nicira-ext.h."""
+"""The writer of each of Open vSwitch's own actions, by the number of its kind."""

@@ -106,8 +106,9 @@ def read_router(
             router.unread = sorted([*router.unread, *unread])
     routers = [router for router, _ in files]
     if block := routers[0].segments:  # the reader of SRv6 reads these routes
-        inside = [p for p in routers[0].transit.prefixes if in_block(p, block)]
-        routers[0].transit = routers[0].transit.without(inside)
+        transit = routers[0].transit
+        inside = [prefix for prefix in transit.prefixes if in_block(prefix, block)]
+        routers[0].transit = transit.without(inside)
     return forwarding(*routers)
 
 

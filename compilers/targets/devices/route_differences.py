@@ -152,20 +152,20 @@ def _choice_difference(wanted: Choices, held: Choices) -> _ChoiceDifference | No
     Routes with equally many choices are compared choice by choice. If one has more choices than the
     other, only the choices that the other does not have at all are a difference.
     """
-    missing = tuple(choice for choice in wanted if not any(_alike(choice, h) for h in held))
-    surplus = tuple(choice for choice in held if not any(_alike(w, choice) for w in wanted))
+    missing = tuple(choice for choice in wanted if not any(_alike(choice, other) for other in held))
+    surplus = tuple(choice for choice in held if not any(_alike(other, choice) for other in wanted))
     if len(wanted) == len(held):
-        unlike_pairs = [(w, h) for w, h in zip(wanted, held, strict=True) if not _alike(w, h)]
+        unlike_pairs = [pair for pair in zip(wanted, held, strict=True) if not _alike(*pair)]
         if not unlike_pairs:
             return None
         if not missing and not surplus:
             return _ChoiceDifference("order", wanted, held)
-        missing = tuple(w for w, _ in unlike_pairs)
-        surplus = tuple(h for _, h in unlike_pairs)
+        missing = tuple(wanted_choice for wanted_choice, _ in unlike_pairs)
+        surplus = tuple(held_choice for _, held_choice in unlike_pairs)
     if missing and surplus:
         only_weights = len(missing) == len(surplus) and all(
-            _alike(_without_weights(w), _without_weights(h))
-            for w, h in zip(missing, surplus, strict=True)
+            _alike(_without_weights(wanted_choice), _without_weights(held_choice))
+            for wanted_choice, held_choice in zip(missing, surplus, strict=True)
         )
         return _ChoiceDifference("weight" if only_weights else "next hop", missing, surplus)
     return _ChoiceDifference("missing" if missing else "stale", missing, surplus)

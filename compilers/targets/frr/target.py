@@ -2,11 +2,11 @@
 
 With static routes FRR does all that target linux does. Each *egress class* (the ports that lead to
 a prefix) becomes static routes of rising administrative distance, one for each port that it may
-use, in the order in which it tries them. Packets from
-hosts, *marked* packets (`kernel_marks`) and packets that come back over the port by which they
-should leave have routing tables of their own, which policy rules choose by the ingress interface
-(`linux_tables`). With eBGP the main table is BGP's. In FRR 8.4 static routes do not follow BFD by
-themselves; then BGP announces *tracked* next hops for them (`routed.bgp.tracked`).
+use, in the order in which it tries them. Packets from hosts, *marked* packets (`kernel_marks`) and
+packets that come back over the port by which they should leave have routing tables of their own,
+which policy rules choose by the ingress interface (`linux_tables`). With eBGP the main table is
+BGP's. In FRR 8.4 static routes do not follow BFD by themselves; then BGP announces *tracked* next
+hops for them (`routed.bgp.tracked`).
 
 `static_routes` writes the lines of routes, `reader` reads the files back, and `device` pushes them.
 """

@@ -32,8 +32,9 @@ def entries(build: Build) -> EntryCounts:
     """
     pipeline = Pipeline(build)
     counts = [_entries(pipeline, vertex) for vertex in _vertices_that_differ(build)]
-    emitted, naive = max(c.emitted for c in counts), max(c.naive for c in counts)
-    return EntryCounts(emitted, naive)
+    return EntryCounts(
+        emitted=max(count.emitted for count in counts), naive=max(count.naive for count in counts)
+    )
 
 
 def _entries(pipeline: Pipeline, vertex: int) -> EntryCounts:

@@ -126,8 +126,8 @@ class Pipeline:
         onward = onward_ports(wiring, vertex, avoided)
         metadata = MARKED_BIT | (GENERATION_BIT if generation else 0)
         return [
-            SpreadRow(int(wiring.port[vertex, k]), metadata, onward[k][onward[k] > 0])
-            for k in np.flatnonzero(wiring.far[vertex] >= 0).tolist()
+            SpreadRow(int(wiring.port[vertex, link]), metadata, onward[link][onward[link] > 0])
+            for link in np.flatnonzero(wiring.far[vertex] >= 0).tolist()
         ]
 
     def shared_classes(self, vertex: int) -> list[tuple[int, NDArray[np.integer]]]:

@@ -391,8 +391,8 @@ NICIRA_ACTION = WireLayout(TYPED, "experimenter L, subtype H")
 REG_MOVE = WireLayout(NICIRA_ACTION, "bits H, source_offset H, target_offset H, source L, target L")
 """`nx_action_reg_move` (nicira-ext.h): source and target are `oxm_header`s."""
 REG_LOAD = WireLayout(NICIRA_ACTION, "place H, target L, value Q")
-"""`nx_action_reg_load` (nicira-ext.h): `place` is the first bit times 64, plus the number of bits
-less one."""
+"""`nx_action_reg_load` (nicira-ext.h): `place` is the bits that are written, as the first bit times
+64, plus the number of bits less one. So 15 is the lowest 16 bits."""
 BUNDLE_ACTION = WireLayout(
     NICIRA_ACTION,
     "algorithm H, fields H, basis H, members L, member_count H, place H, target L, 4x",
