@@ -1,8 +1,8 @@
 """The pairs of switches whose hosts send packets over some cables, without failures.
 
 A move from one build to another removes cables. `sources_over_cables` computes, for each
-destination, the switches whose hosts have a path over one of the removed cables. `Walks.crossing`
-calls it for the report on a move.
+destination, the switches whose hosts have a path over one of the removed cables. The report on a
+move calls it through `Walks.sources_over_cables`.
 
 With few cables, packets are followed backwards, from the ends of the cables to the hosts. With
 many, it is quicker to follow packets forwards from the hosts. What is followed are states. A

@@ -283,7 +283,7 @@ def move_packets(
     reached: Array,
     count: int,
     later: Array,
-    waiting: int,
+    later_count: int,
     state: int,
     links: int,
 ) -> tuple[int, int]:
@@ -298,9 +298,9 @@ def move_packets(
         reached[count] = state
         count += 1
     if depth[state] < links:
-        depth[state], later[waiting] = links, state
-        waiting += 1
-    return count, waiting
+        depth[state], later[later_count] = links, state
+        later_count += 1
+    return count, later_count
 
 
 @loop
@@ -352,7 +352,7 @@ def write_states_of_one_hop(
 
 @loop
 def write_states_by_shares(
-    p: Program, layout: StateLayout, egress: Array, s: int, marking: bool, b: Buffers, count: int
+    p: Program, layout: StateLayout, egress: Array, s: int, has_marks: bool, b: Buffers, count: int
 ) -> int:
     """Note the states that hosts' packets of switch s come to by each of their shares.
 
@@ -364,7 +364,7 @@ def write_states_by_shares(
         if k < 0:
             continue
         t, ingress = p.far[s, k], p.far_link[s, k]
-        if marking and i > 0 and spreads(p, egress[t]):
+        if has_marks and i > 0 and spreads(p, egress[t]):
             state = packed_state(layout, t, layout.marked_from + ingress)
         else:
             state = state_in_transit(p.order, layout, egress, t, ingress)
@@ -427,8 +427,8 @@ def leave_hosts(
 ) -> HostPackets:
     """Send the packets of all hosts to d over their first links."""
     count, paths, lost = 0, 0, 0
-    marking = marks(p)
-    by_shares = marking or p.shares.shape[2] <= 2  # with at most one alternate this is quicker
+    has_marks = marks(p)
+    by_shares = has_marks or p.shares.shape[2] <= 2  # with at most one alternate this is quicker
     for s in range(len(has_hosts)):
         c = egress[s]
         if has_hosts[s] and s != d:
@@ -442,7 +442,7 @@ def leave_hosts(
                     if hop < 0:
                         lost += 1
                 if by_shares:
-                    count = write_states_by_shares(p, layout, egress, s, marking, b, count)
+                    count = write_states_by_shares(p, layout, egress, s, has_marks, b, count)
         if not by_shares:
             count = write_states_by_ingress(
                 p, tabulation.shared, layout, egress, has_hosts, d, s, b, count
@@ -466,10 +466,10 @@ def send_marked(
     layout: StateLayout,
     egress: Array,
     b: Buffers,
-    spreaders: int,
+    spreader_count: int,
     count: int,
     later: Array,
-    waiting: int,
+    later_count: int,
     links: int,
 ) -> tuple[int, int]:
     """Send the marked packets of some switches over the links of `Buffers.is_egress_link`, and
@@ -479,17 +479,17 @@ def send_marked(
         p: what switches hold.
         layout: of the states.
         egress: int16[S], the class of each switch for the destination.
-        b: the first `spreaders` entries of its `spreaders` are the switches.
-        spreaders: how many these are.
+        b: the first `spreader_count` entries of its `spreaders` are the switches.
+        spreader_count: how many these are.
         count: how many states are reached.
         later: int32, the states from which packets move on in the next round.
-        waiting: how many these are.
+        later_count: how many these are.
         links: how many links the packets took, with this one.
 
     Returns:
         How many states are reached, and how many wait in `later`.
     """
-    for i in range(spreaders):
+    for i in range(spreader_count):
         s = b.spreaders[i]
         b.is_spreader[s] = False
         for k in range(p.far.shape[1]):
@@ -497,10 +497,10 @@ def send_marked(
                 b.is_egress_link[s, k] = False
                 t = p.far[s, k]
                 state = state_in_transit(p.order, layout, egress, t, p.far_link[s, k])
-                count, waiting = move_packets(
-                    b.depth, b.reached, count, later, waiting, state, links
+                count, later_count = move_packets(
+                    b.depth, b.reached, count, later, later_count, state, links
                 )
-    return count, waiting
+    return count, later_count
 
 
 @loop
@@ -524,16 +524,16 @@ def follow_without_failures(
         b: with the states after `leave_hosts`.
         count: how many these are.
     """
-    lost, longest, links, waiting = 0, 0, 1, 0
+    lost, longest, links, later_count = 0, 0, 1, 0
     current, later = b.current_states, b.later_states
     for i in range(count):
         if b.depth[b.reached[i]] == 1:  # else the packets are in their first switch
-            later[waiting] = b.reached[i]
-            waiting += 1
-    while waiting and links < MOST_HOPS:
+            later[later_count] = b.reached[i]
+            later_count += 1
+    while later_count and links < MOST_HOPS:
         current, later = later, current
         links += 1
-        moving, waiting, spreaders = waiting, 0, 0
+        moving, later_count, spreader_count = later_count, 0, 0
         for i in range(moving):
             s, place = switch_and_place(layout, current[i])
             c = egress[s]
@@ -544,8 +544,8 @@ def follow_without_failures(
             if place >= layout.marked_from:
                 # The marked packets of a switch leave together below, once for all ingress links.
                 if not b.is_spreader[s]:
-                    b.is_spreader[s], b.spreaders[spreaders] = True, s
-                    spreaders += 1
+                    b.is_spreader[s], b.spreaders[spreader_count] = True, s
+                    spreader_count += 1
                 lost += not add_onward(p, s, place - layout.marked_from, b.is_egress_link)
                 continue
             hop = next_hop[s, c, place, WITHOUT_FAILURE]
@@ -553,9 +553,13 @@ def follow_without_failures(
                 lost += 1
                 continue
             state = state_in_transit(p.order, layout, egress, switch_of(hop), ingress_of(hop))
-            count, waiting = move_packets(b.depth, b.reached, count, later, waiting, state, links)
-        count, waiting = send_marked(p, layout, egress, b, spreaders, count, later, waiting, links)
-    return FollowedPackets(count, longest, lost + waiting)
+            count, later_count = move_packets(
+                b.depth, b.reached, count, later, later_count, state, links
+            )
+        count, later_count = send_marked(
+            p, layout, egress, b, spreader_count, count, later, later_count, links
+        )
+    return FollowedPackets(count, longest, lost + later_count)
 
 
 @loop
