@@ -72,7 +72,7 @@ class MinimalPaths(NamedTuple):
     """
     hops: Array
     """int8[n, k], the links from each listed switch to each destination, or UNREACHED."""
-    onward: Array
+    default_next: Array
     """int32[S], the next switch of a switch that is not listed. For a listed switch ~row, which is
     negative, as the next switch depends on the destination (`leads_to_row`)."""
     entry: Array
@@ -118,9 +118,9 @@ def hop_has_detours(hop: int) -> bool:
 
 
 @inlined_loop
-def leads_to_row(onward: int) -> int:
-    """The row of a listed switch, from its value of `MinimalPaths.onward`; else negative."""
-    return ~onward
+def leads_to_row(default_next: int) -> int:
+    """The row of a listed switch, from its value of `MinimalPaths.default_next`; else negative."""
+    return ~default_next
 
 
 @loop
@@ -133,9 +133,9 @@ def class_of(rows: DestinationRows, s: int, j: int) -> int:
 @loop
 def next_switch(paths: MinimalPaths, s: int, j: int) -> int:
     """The next switch on the minimal path from s to the destination j."""
-    onward = paths.onward[s]
-    row = leads_to_row(onward)
-    return int(hop_switch(paths.next_hop[row, j])) if row >= 0 else int(onward)
+    default_next = paths.default_next[s]
+    row = leads_to_row(default_next)
+    return int(hop_switch(paths.next_hop[row, j])) if row >= 0 else int(default_next)
 
 
 @loop
@@ -168,28 +168,28 @@ def links_after_bounce(
 
 @loop
 def follow_defaults(states: ClassStates, rows: DestinationRows, paths: MinimalPaths) -> bool:
-    """Write `onward`, `entry` and `entry_hops` of all switches.
+    """Write `default_next`, `entry` and `entry_hops` of all switches.
 
     Returns:
         Whether the packets of all switches in use come to a listed switch.
     """
-    default, onward = rows.default, paths.onward
+    default, default_next = rows.default, paths.default_next
     for s in range(len(default)):
         if rows.row[s] >= 0:
-            onward[s] = ~rows.row[s]
+            default_next[s] = ~rows.row[s]
         elif default[s] >= 0:
-            onward[s] = far_switch(states.summary[s, default[s]])
-            if onward[s] < 0:
+            default_next[s] = far_switch(states.summary[s, default[s]])
+            if default_next[s] < 0:
                 return False
         elif states.in_use[s]:
             return False
         else:
-            onward[s] = s
-    # Follow `onward` from each switch until it is negative, which is at a listed switch.
+            default_next[s] = s
+    # Follow `default_next` from each switch until it is negative, which is at a listed switch.
     for s in range(len(default)):
-        u, links = onward[s], 0
+        u, links = default_next[s], 0
         while u >= 0 and links < LINKS_LIMIT:
-            u = onward[u]
+            u = default_next[u]
             links += 1
         if u >= 0 and states.in_use[s]:
             return False
@@ -389,9 +389,9 @@ def unlisted_may_bounce(
     for s in range(len(rows.default)):
         if rows.row[s] >= 0 or not states.in_use[s]:
             continue
-        u = paths.onward[s]  # the next switch
+        u = paths.default_next[s]  # the next switch
         back = link_at_far_end(states.summary[s, rows.default[s]])  # the link of u to s
-        row = leads_to_row(paths.onward[u])
+        row = leads_to_row(paths.default_next[u])
         if row >= 0:
             may_bounce = has_link(united[row], back)
         else:

@@ -94,7 +94,7 @@ def prove_states(
     paths = MinimalPaths(
         next_hop=np.empty(rows.egress.shape, np.int32),
         hops=np.empty(rows.egress.shape, np.int8),
-        onward=np.empty(switches, np.int32),
+        default_next=np.empty(switches, np.int32),
         entry=np.empty(switches, np.int32),
         entry_hops=np.zeros(switches, np.int8),
     )

@@ -9,12 +9,10 @@ switches repair. Each function here yields the values that contradict one of the
 
 Which links can be alternates or repairs follows from the minimal paths of the neighbours, as for
 loop-free alternates (RFC 5286). A neighbour *serves* a class if its own paths to the destinations
-of the class do not come back to the switch (`loop_free_alternates`). A class is *direct* if its
-destination is the neighbour at its minimal port, and *behind* if its destinations are switches
-behind that neighbour; it is `only_behind` if it is behind and not direct. `partly_X` in
-`NeighbourPaths` means that X holds for some destinations of a class and not for others. Such a
-class must be split. The links in `eligible` lead to neighbours that serve a class, as alternates or
-as repairs.
+of the class do not come back to the switch (`loop_free_alternates`). The links in `eligible` lead
+to neighbours that serve a class, as alternates or as repairs. A class is *direct* if its only
+destination is the neighbour at its minimal port. If a neighbour serves some destinations of a class
+and not others, the class must be split (`partly_…` of `NeighbourPaths`).
 
 In the findings, s is a switch, c an egress class of the switch, and n an index in a list of ports.
 """
@@ -137,7 +135,7 @@ def check_class_rows(build: Build, paths: NeighbourPaths) -> Iterator[UnsoundVal
     """
     forwarding = build.forwarding
     yield from unsound_where(
-        paths.serves_others & paths.serves_neighbour,
+        paths.leads_to_others & paths.leads_to_neighbour,
         lambda s, c: Finding(
             (build.wiring.names[s], "class", c),
             "rows for the neighbour alone, or none for it",
@@ -150,7 +148,7 @@ def check_class_rows(build: Build, paths: NeighbourPaths) -> Iterator[UnsoundVal
         mixed = (
             paths.partly_disjoint_classes() if disjoint else paths.partly_node_protecting_classes()
         )
-        yield from _mixed_rows(build, mixed & paths.serves_only_others)
+        yield from _mixed_rows(build, mixed & paths.leads_only_to_others)
 
 
 def check_alternates(
@@ -192,12 +190,12 @@ def _alternates_by_paths(build: Build, paths: NeighbourPaths) -> tuple[Sets, Set
     if forwarding.marks:  # any neighbour may be an alternate, as it spreads marked packets
         eligible = paths.candidate_links()
     else:  # direct classes have none, unless neighbours bounce packets
-        eligible[~paths.serves_only_others] = 0
+        eligible[~paths.leads_only_to_others] = 0
     if not forwarding.bounces:
         return eligible, eligible
     # A neighbour can also be reached over links whose far end bounces packets. In a whole PolarFly
     # every neighbour bounces. In other graphs only loop-free neighbours are required.
-    only_direct = paths.serves_neighbour & ~paths.serves_others
+    only_direct = paths.leads_to_neighbour & ~paths.leads_to_others
     any_link = paths.candidate_links()
     must_serve_direct = any_link if polarity.is_whole(build.topology) else paths.loop_free_links()
     required = eligible.copy()
@@ -257,7 +255,7 @@ def check_repairs(
             port_use=port_use,
             key="bounce",
             order=classes.bounce,
-            is_checked=paths.serves_only_others,
+            is_checked=paths.leads_only_to_others,
             eligible=eligible,
         )
 
@@ -293,7 +291,7 @@ def _class_numbers(build: Build, paths: NeighbourPaths) -> Iterator[UnsoundValue
         direct_by_number &= np.arange(port.shape[1]) // most_links == 1
     words = {True: "the neighbour alone", False: "what is behind the neighbour"}
     yield from unsound_where(
-        (paths.serves_neighbour & ~direct_by_number) | (paths.serves_others & direct_by_number),
+        (paths.leads_to_neighbour & ~direct_by_number) | (paths.leads_to_others & direct_by_number),
         lambda s, c: Finding(
             (build.wiring.names[s], "class", c),
             f"rows for {words[bool(direct_by_number[s, c])]}, by its number",

@@ -68,9 +68,9 @@ class NeighbourPaths:
     A *candidate* for an alternate of a class is any cabled link but that of its minimal port.
     """
 
-    serves_neighbour: Bits
+    leads_to_neighbour: Bits
     """bool[S, C], whether the class has the neighbour behind its link as a destination."""
-    serves_others: Bits
+    leads_to_others: Bits
     """bool[S, C], whether the class has other destinations."""
     is_candidate: Bits
     """bool[S, C, K], the candidates of each class."""
@@ -100,8 +100,8 @@ class NeighbourPaths:
             & (wiring.port[:, None, :] != port[..., None])
         )
         paths_of_neighbours = cls(
-            serves_neighbour=np.zeros(port.shape, np.bool_),
-            serves_others=np.zeros(port.shape, np.bool_),
+            leads_to_neighbour=np.zeros(port.shape, np.bool_),
+            leads_to_others=np.zeros(port.shape, np.bool_),
             is_candidate=is_candidate,
             best_conflict=np.full(is_candidate.shape, Conflict.BACK, np.uint8),
             worst_conflict=np.full(is_candidate.shape, Conflict.NONE, np.uint8),
@@ -124,7 +124,7 @@ class NeighbourPaths:
             destinations: int64[D].
             far: int32[S, K], the neighbour behind each link; 0 where there is none.
         """
-        paths = _minimal_routes(fib, destinations, self.serves_neighbour.shape[1])
+        paths = _minimal_routes(fib, destinations, self.leads_to_neighbour.shape[1])
         vertices = destinations.astype(
             np.int32
         )  # in the type of switches, to be compared with them
@@ -140,8 +140,8 @@ class NeighbourPaths:
 
             # Whether the neighbour is the destination, for some destination of each class.
             direct = (paths.next_switch[s] == vertices)[columns]
-            self.serves_neighbour[s, classes] |= np.logical_or.reduceat(direct, begins)
-            self.serves_others[s, classes] |= np.logical_or.reduceat(~direct, begins)
+            self.leads_to_neighbour[s, classes] |= np.logical_or.reduceat(direct, begins)
+            self.leads_to_others[s, classes] |= np.logical_or.reduceat(~direct, begins)
 
             # The conflicts of neighbours: [K, columns], then [classes, K].
             conflict = _conflicts(paths.switches_on_path, s, far[s], vertices)[:, columns]
@@ -164,12 +164,12 @@ class NeighbourPaths:
     @property
     def is_used(self) -> Bits:
         """bool[S, C], whether the class has any destination."""
-        return self.serves_neighbour | self.serves_others
+        return self.leads_to_neighbour | self.leads_to_others
 
     @property
-    def serves_only_others(self) -> Bits:
+    def leads_only_to_others(self) -> Bits:
         """bool[S, C], whether the class has destinations behind its neighbour, and no others."""
-        return self.serves_others & ~self.serves_neighbour
+        return self.leads_to_others & ~self.leads_to_neighbour
 
     def candidate_links(self) -> Sets:
         """All candidates, also those whose paths come back to the switch, as sets of links."""
