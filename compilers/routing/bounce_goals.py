@@ -244,10 +244,11 @@ def _goals_in_turn(next_in_ring: NDArray[np.int32], module: NDArray[np.int32]) -
         on_module = module == module_number
         turn_on_module = np.cumsum(on_module & ~is_centre, axis=1) - 1
         turn[on_module] = turn_on_module[on_module]
-    # Each centre has a goal in the ring of the other centre. So the first one, counted from 1, gets
-    # ring 1, and the second one gets ring 2 % 2 = 0.
-    turn = np.where(is_centre, np.cumsum(is_centre, axis=1), turn)
-    ring = np.where(ring_count > 1, turn % 2, 0)  # which of the two rings gives the goal
+    # int64[S, K], which of a switch's two rings, 0 or 1, gives the goal. Other neighbours take
+    # turns, and each centre has a goal in the ring of the other centre.
+    centre_number = np.cumsum(is_centre, axis=1) - 1
+    ring_of_two = np.where(is_centre, 1 - centre_number, turn % 2)
+    ring = np.where(ring_count > 1, ring_of_two, 0)
     to_centres = np.argsort(~is_centre, axis=1, kind="stable")[:, :2]  # the links to centres
     goal = np.take_along_axis(next_in_ring, np.take_along_axis(to_centres, ring, 1), 1)
     has_no_goal = (ring_count == 0) | (is_centre & (ring_count == 1))

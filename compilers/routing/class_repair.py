@@ -113,9 +113,9 @@ def repaired_classes(fabric: DamagedFabric, parts: ClassParts) -> tuple[Classes,
                 fabric, switch, class_numbers, ports[switch, class_numbers], repairs
             )
 
-    n, class_number = np.nonzero(has_empty | is_failed_alternate.any(axis=2))
+    index, class_number = np.nonzero(has_empty | is_failed_alternate.any(axis=2))
     classes = replace(old, alternate=alternate, weight=weight, protection=protection, bounce=bounce)
-    return classes, np.column_stack((affected[n], class_number))
+    return classes, np.column_stack((affected[index], class_number))
 
 
 def _ports_of(fabric: DamagedFabric, links: NDArray[np.bool_]) -> NDArray[np.bool_]:

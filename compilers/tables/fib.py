@@ -52,7 +52,7 @@ class Fib:
     Each of G groups of switches has R rows, and the switches of a group have the same prefixes.
     Empty where there is one row for each destination, or where rows are computed.
     """
-    first: NDArray[np.int64]
+    first_of_prefix: NDArray[np.int64]
     """int64[P + 1], for P prefixes: where the entries of each begin in `by_prefix`, and the end."""
 
     @classmethod
@@ -77,7 +77,7 @@ class Fib:
                 has_port & (next_switch >= 0), next_switch, UNCABLED
             )
         routes = tables.routes
-        by_prefix = first = np.zeros(0, np.int64)
+        by_prefix = first_of_prefix = np.zeros(0, np.int64)
         computed = isinstance(routes.prefix, ComputedArray) and isinstance(
             routes.egress, ComputedArray
         )
@@ -85,8 +85,8 @@ class Fib:
             prefix = routes.prefix.ravel()
             by_prefix = np.argsort(prefix, kind="stable")
             last = max(int(prefix.max()), len(routes.aggregate) - 1)
-            first = np.searchsorted(prefix[by_prefix], np.arange(last + 2))
-        return cls(routes=routes, step=step, by_prefix=by_prefix, first=first)
+            first_of_prefix = np.searchsorted(prefix[by_prefix], np.arange(last + 2))
+        return cls(routes=routes, step=step, by_prefix=by_prefix, first_of_prefix=first_of_prefix)
 
     def egress(self, destinations: NDArray[np.int64]) -> Egress:
         """Return the egress value of every switch for each destination, [S, D].
@@ -117,9 +117,9 @@ class Fib:
         for value, destination in zip(values, destinations, strict=True):
             # The aggregate first, so that the longer prefix overwrites it where there is one.
             for prefix in (self.routes.aggregate[destination], destination):
-                if 0 <= prefix < len(self.first) - 1:
-                    entries = self.by_prefix[self.first[prefix] : self.first[prefix + 1]]
-                    group, row = np.divmod(entries, rows)
+                if 0 <= prefix < len(self.first_of_prefix) - 1:
+                    start, end = self.first_of_prefix[prefix : prefix + 2]
+                    group, row = np.divmod(self.by_prefix[start:end], rows)
                     matched = by_group[group, :, row]
                     value[group] = np.where(matched == none, value[group], matched)
         return values.reshape(len(destinations), len(egress)).T

@@ -182,10 +182,10 @@ def write_rounds(build: Build, fib: Fib, block: CellLevels, rounds: NDArray[np.u
         (block.aggregates, aggregate_rounds),
     ):
         for prefix, by_switch in zip(prefixes.tolist(), rounds_of_prefixes.T, strict=True):
-            # -1 stands for no aggregate, and no row has a prefix above the last in `fib.first`.
-            if 0 <= prefix < len(fib.first) - 1:
-                entries = fib.by_prefix[fib.first[prefix] : fib.first[prefix + 1]]
-                group, column = np.divmod(entries, rows)
+            # -1 stands for no aggregate, and no row has a prefix above the last of `fib`.
+            if 0 <= prefix < len(fib.first_of_prefix) - 1:
+                start, end = fib.first_of_prefix[prefix : prefix + 2]
+                group, column = np.divmod(fib.by_prefix[start:end], rows)
                 by_group[group, :, column] = by_switch.reshape(groups, -1)[group]
 
 
@@ -250,8 +250,8 @@ def has_own_row(routes: Routes, fib: Fib, destinations: NDArray[np.int64]) -> ND
     by_group = routes.egress.reshape(groups, -1, rows)  # [groups, switches of a group, R]
     has_row = np.zeros((len(destinations), *by_group.shape[:2]), np.bool_)
     for index, destination in enumerate(destinations.tolist()):
-        entries = fib.by_prefix[fib.first[destination] : fib.first[destination + 1]]
-        group, row = np.divmod(entries, rows)
+        start, end = fib.first_of_prefix[destination : destination + 2]
+        group, row = np.divmod(fib.by_prefix[start:end], rows)
         has_row[index, group] = by_group[group, :, row] != none
     return has_row.reshape(len(destinations), -1).T
 
