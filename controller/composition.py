@@ -211,7 +211,8 @@ class Controller:
             step("counting", self.counters.tick)
         step("ending idle connections", self.entrance.tick)
         if checks_certificates:
-            step("looking for new certificates", self.follow_certificates)
+            step("looking for new certificates", self._look_for_certificates)
+        step("using new certificates", self._use_certificates)
         step("reporting", self._report)
         self.watchdog.end_round()
 
@@ -268,23 +269,24 @@ class Controller:
         # Repairs go on while the action log waits for the disk.
         self._hub.spawn(self.watchdog.step, "reading the build again", self._reload_build)
         self.watchdog.step(
-            "reading certificates again", partial(self.follow_certificates, now=True)
+            "reading certificates again", partial(self._look_for_certificates, now=True)
         )
         if self.api:
             self.watchdog.step("reading tokens again", self.api.read_tokens_again)
 
-    def follow_certificates(self, now: bool = False) -> None:
-        """Use new certificates and revocation lists, if they have changed.
+    def _look_for_certificates(self, now: bool = False) -> None:
+        """Begin to read certificates and revocation lists if they have changed, or in any case."""
+        if self.entrance.tls:
+            self.entrance.tls.look(in_thread, now)
 
-        Args:
-            now: whether to read them also where they seem not to have changed.
-        """
+    def _use_certificates(self) -> None:
+        """Use the certificates and revocation lists that were read since the last call."""
         tls_files = self.entrance.tls
         if tls_files is None:
             return
         file = str(tls_files.tls.certificate)
         try:
-            if tls_files.follow(now):
+            if tls_files.has_new():
                 self.fabric.tell(events.CertificatesLoaded(file))
                 self.entrance.end_revoked()
                 if self._http:

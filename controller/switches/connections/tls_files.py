@@ -2,14 +2,16 @@
 
 The listener for switches (`controller.switches.connections.listening`) uses the context of a
 `TlsFiles`, and so does the client of the store (`controller.cluster.store`).
-`controller.composition` calls `follow` at intervals.
+`controller.composition` calls `look` at intervals, and `has_new` more often.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from ssl import SSLCertVerificationError, cert_time_to_seconds
 from typing import TYPE_CHECKING, Any
@@ -50,11 +52,15 @@ class TlsFiles:
         self._connections: Counter[str] = Counter()
         """How many connections each node has."""
         self._last_stamp = _stamp(tls)
-        """The stamp of the files at the last call of `follow`."""
+        """The stamp of the files at the last look."""
         self._stamp_when_read = self._last_stamp
         """The stamp of the files when they were read."""
         self._refused_stamp: _Stamp = ()
         """The stamp of files that could not be used, as was said; () before there were any."""
+        self._look: Future[bool] | None = None
+        """Whether there are new contexts, while a thread looks; None between two looks."""
+        self._must_read = False
+        """Whether the next look reads the files in any case."""
         self._load()
 
     def _load(self) -> None:
@@ -74,7 +80,33 @@ class TlsFiles:
             for entry in crl
         )
 
-    def follow(self, now: bool = False) -> bool:
+    def look(self, start: Callable[[Callable[[], bool]], Future[bool]], now: bool = False) -> None:
+        """Begin to read the files if they have changed; `has_new` tells when that has ended.
+
+        A disk may hang, and a list of 100,000 certificates takes .8 s.
+
+        Args:
+            start: runs a function in a thread.
+            now: whether to read them in any case.
+        """
+        self._must_read |= now
+        if self._look is None:
+            now, self._must_read = self._must_read, False
+            self._look = start(partial(self._follow, now))
+
+    def has_new(self) -> bool:
+        """Whether a look that has ended since the last call found new files, which are in use.
+
+        Raises:
+            InputError: the new files cannot be used; raised once, and the old ones stay in use.
+            OSError: a file could not be read.
+        """
+        if self._look is None or not self._look.done():
+            return False
+        look, self._look = self._look, None
+        return look.result()
+
+    def _follow(self, now: bool) -> bool:
         """Read the files if they have changed, but not while they are still changing.
 
         Args:
@@ -82,9 +114,6 @@ class TlsFiles:
 
         Returns:
             Whether there are new contexts.
-
-        Raises:
-            InputError: the new files cannot be used; raised once, and the old contexts stay.
         """
         before, self._last_stamp = self._last_stamp, _stamp(self.tls)
         is_still_changing = self._last_stamp != before

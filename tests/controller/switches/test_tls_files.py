@@ -20,7 +20,9 @@ from controller.switches.connections.tls_files import (
     names,
     revocation_lists,
 )
+from controller.upkeep.background import at_once, in_thread
 from inventory.problems import InputError
+from tests.waiting import until
 
 
 def revocation_list(authority, serials):
@@ -148,19 +150,40 @@ def issuer_of(authority):
     return tuple(((part.oid.dotted_string, part.value),) for part in name)
 
 
+def looked(files, now=False):
+    """Whether a look finds new files."""
+    files.look(at_once, now)
+    return files.has_new()
+
+
+def test_a_disk_that_hangs_holds_up_nobody_but_the_reader(tls):
+    """The loop of the controller stood until the guard ended it."""
+    files = TlsFiles(tls)
+    tls.revoked.unlink()
+    os.mkfifo(tls.revoked)
+    looked(files)
+    files.look(in_thread)
+    assert not files.has_new()
+    with tls.revoked.open("wb"):  # waits until it is being read
+        files.look(in_thread, now=True)
+        assert not files.has_new()
+    with pytest.raises(InputError):
+        until(files.has_new)
+
+
 def test_files_are_read_again_once_they_rest(tls, authority):
     files = TlsFiles(tls)
     before = files.switches
-    assert not files.follow()
+    assert not looked(files)
     touch(tls.revoked, revocation_list(authority, [77]))
-    assert not files.follow(), "it may still be written"
-    assert files.follow()
+    assert not looked(files), "it may still be written"
+    assert looked(files)
     assert files.switches is not before
     peers = {of: {"issuer": issuer_of(of), "serialNumber": "4D"} for of in (authority, OTHER)}
     assert [files.has_revoked(peer) for peer in peers.values()] == [True, False]
     assert not files.has_revoked({**peers[authority], "serialNumber": "4E"})
-    assert not files.follow()
-    assert files.follow(now=True)
+    assert not looked(files)
+    assert looked(files, now=True)
 
 
 @pytest.mark.parametrize("trusted", [False, True])
@@ -172,14 +195,14 @@ def test_bad_files_leave_those_before(tls, trusted):
         b"END CERT", b"END TRUSTED CERT"
     )
     touch(tls.certificate, bad if trusted else b"no certificate")
-    files.follow()
+    looked(files)
     with pytest.raises(InputError, match="tls_cert"):
-        files.follow()
-    assert not files.follow(), "it is told once"
+        looked(files)
+    assert not looked(files), "it is told once"
     assert files.switches is before
     touch(tls.certificate, good + b"\n")
-    files.follow()
-    assert files.follow()
+    looked(files)
+    assert looked(files)
 
 
 def test_good_files_that_could_not_be_read_once_are_read_later(tls, monkeypatch):
@@ -192,12 +215,12 @@ def test_good_files_that_could_not_be_read_once_are_read_later(tls, monkeypatch)
     with monkeypatch.context() as patch:
         patch.setattr(Tls, "context", busy)
         touch(tls.certificate, before + b"\n")
-        files.follow()
+        looked(files)
         with pytest.raises(OSError, match="Too many"):
-            files.follow()
-        assert not files.follow(), "it is told once"
-    assert files.follow()
-    assert not files.follow()
+            looked(files)
+        assert not looked(files), "it is told once"
+    assert looked(files)
+    assert not looked(files)
 
 
 YESTERDAY = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=1)
