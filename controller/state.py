@@ -29,6 +29,7 @@ from controller.switches.events import (
     BuildLoaded,
     Event,
     KeptEvents,
+    LinkUp,
     TokenRefused,
 )
 from controller.switches.session import LiveFabric
@@ -237,7 +238,8 @@ class Overview:
         for subject in _subjects(event):
             # The first of several alike, since a switch that stays in sync is read again and again.
             before = self._state_events.get(subject)
-            if before is None or before.kind != event.kind:
+            is_other_reason = event.type in OF_A_LINK and before and before.text != event.text
+            if before is None or before.kind != event.kind or is_other_reason:
                 self._state_events[subject] = event
         if event.type is not ActionTaken:  # only who may read the action log learns of these
             line = str(event)
@@ -330,9 +332,15 @@ class Overview:
         }
 
     def _why_dead(self, switch: str, port: str) -> dict[str, Any]:
-        """Why a link is dead, as its last event says, and for how many seconds."""
+        """Why a link is dead, as its last event says, and for how many seconds.
+
+        Traffic avoids a link that is up only if it flaps or is drained. A drain has its own event.
+        """
         event = self._state_events.get((switch, port))
-        return {"reason": event.text if event else "", "age": self._age_of(switch, port)}
+        reason = event.text if event else ""
+        if event and event.type is LinkUp:
+            reason = "flaps"
+        return {"reason": reason, "age": self._age_of(switch, port)}
 
     def _age(self, since: float) -> float:
         """Seconds since this time of day."""

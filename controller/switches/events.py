@@ -680,5 +680,6 @@ OF_A_SWITCH = (
     SwitchLeft,
 )
 """The kinds of events that put a switch into another state."""
-OF_A_LINK = (LinkDown, LinkUp, LinkSuppressed, LinkReused)
-"""The kinds of events that put a link into another state."""
+OF_A_LINK = (LinkDown, LinkUp)
+"""The kinds of events that say whether a link is down, and why. A link that flaps may be down or
+up while traffic avoids it."""

@@ -1,0 +1,50 @@
+"""The state of a fabric in words: why a link is dead."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from controller.state import Overview, State
+from controller.switches.events import LinkDown, LinkReused, LinkSuppressed, LinkUp
+from controller.switches.session import LiveFabric
+from tests.compilers.fabrics import polarfly_build
+from tests.controller.makers import loaded
+from tests.controller.management.test_alerts import Ports
+
+
+@pytest.mark.parametrize(
+    ("events", "reason"),
+    [
+        (["port down"], "port down"),
+        (["port down", LinkSuppressed], "port down"),
+        (["port down", LinkSuppressed, LinkUp], "flaps"),
+        (["port down", LinkSuppressed, LinkReused], "port down"),
+        (["drained", "port down"], "port down"),
+        (["drained", "port down", "drained"], "drained"),
+    ],
+)
+def test_a_dead_link_says_why_traffic_avoids_it_now(events, reason):
+    """Of a link that flapped, `status` said nothing; of a drained one, its port might be down."""
+    build = replace(polarfly_build(3), identity="0123456789abcdef")
+    wiring = build.wiring
+    dead = np.zeros(wiring.far.shape, bool)
+    dead[0, 0] = True
+    far = int(wiring.far[0, 0])
+    back = wiring.far[far].tolist().index(0)
+    ends = [
+        (wiring.names[vertex], wiring.port_name(vertex, int(wiring.port[vertex, link])))
+        for vertex, link in ((0, 0), (far, back))
+    ]
+    link = [*ends[0], *ends[1]]
+    fabric = LiveFabric(loaded(build), lambda *_: ("type", "code"))
+    overview = Overview(lambda: State.of(fabric, Ports(dead, np.zeros(13, bool))))
+    for event in events:
+        if event is LinkSuppressed:
+            overview.happened(LinkSuppressed(*link, 15.0))
+        elif isinstance(event, str):
+            overview.happened(LinkDown(*link, event))
+        else:
+            overview.happened(event(*link))
+    (dead_link,) = overview.state_for_page()["links"]
+    assert dead_link["reason"] == reason
