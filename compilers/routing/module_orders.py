@@ -339,6 +339,10 @@ def _take_least(score: Scores, module: NDArray[np.int32], count: int) -> NDArray
         score: int32[n, C, K].
         module: int32[n, K], the module of each link.
         count: how many links are taken for a class.
+
+    >>> score, module = np.array([[[0, 1, 2]]], np.int32), np.array([[7, 7, 8]], np.int32)
+    >>> _take_least(score, module, 2).tolist()  # link 2 before link 1, on the module of link 0
+    [[[0, 2]]]
     """
     row, column = np.indices(score.shape[:2])
     least = np.full((*score.shape[:2], count), NO_LINK, np.int16)

@@ -37,6 +37,13 @@ def ranked_ports(
         port: int32[S, K], the port of each link, 0 beyond the last.
         count: the number of ports.
         before: bool[S, C, K], usable links that come before all others; None for no such links.
+
+    A switch has ports 1 to 4, and the minimal port of its class is port 2. Of its other ports, all
+    but port 3 are usable:
+
+    >>> usable, port = np.array([[[True, False, False, True]]]), np.array([[1, 2, 3, 4]], np.int32)
+    >>> ranked_ports(usable, np.array([[2]], np.int32), port, count=2).tolist()
+    [[[4, 1]]]
     """
     switches, classes, most_links = usable.shape
     ports = np.zeros((switches, classes, count), np.uint16)
