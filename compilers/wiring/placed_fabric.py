@@ -105,21 +105,11 @@ def place_fabric(loaded: LoadedFabric, others: Sequence[Node] = ()) -> PlacedFab
         # Placement before wiring: links to one rack share modules.
         with loaded.stage():
             inventory = with_named_vertices(loaded.inventory, names)
-            if installed:
-                vertex_count = topology.graph.order
-                nodes = [(node.name, node.serial or "") for node in inventory.nodes]
-                vertices = installed.vertices(nodes)
-                inventory = with_previous_vertices(inventory, vertices, vertex_count)
-                inventory = with_previous_units(
-                    inventory, vertices, installed.racks_and_units, others
-                )
-            inventory = place_nodes(topology, inventory, plane, others)
-            if installed:
-                installed = _installed_at_new_vertices(
-                    installed, vertices, inventory, vertex_count, bool(names)
-                )
-                inventory = with_previous_host_places(
-                    inventory, installed, spec.hosts_per_node, vertex_count
+            if installed is None:
+                inventory = place_nodes(topology, inventory, plane, others)
+            else:
+                inventory, installed = _place_again(
+                    loaded, topology, inventory, installed, others, is_named=bool(names)
                 )
     clusters = placed_layout(topology, inventory)
     with loaded.stage() as findings:
@@ -141,6 +131,45 @@ def place_fabric(loaded: LoadedFabric, others: Sequence[Node] = ()) -> PlacedFab
         wiring=wiring,
         installed=installed,
     )
+
+
+def _place_again(
+    loaded: LoadedFabric,
+    topology: Topology,
+    inventory: Inventory,
+    installed: InstalledPlane,
+    others: Sequence[Node],
+    is_named: bool,
+) -> tuple[Inventory, InstalledPlane]:
+    """Place nodes and hosts where the previous build had them, and new ones where there is room.
+
+    Args:
+        loaded: fabric.yaml.
+        topology: the fabric graph.
+        inventory: the nodes, those that a file names at their vertices.
+        installed: what the previous build recorded, by its own vertices.
+        others: nodes of other planes, whose units in the racks are taken.
+        is_named: whether a file names the vertices.
+
+    Returns:
+        The inventory with all places, and what is installed by the vertices of this build.
+
+    Raises:
+        Refused: there is not enough room, or a node cannot stay where it was.
+    """
+    vertex_count = topology.graph.order
+    nodes = [(node.name, node.serial or "") for node in inventory.nodes]
+    old_vertices = installed.vertices(nodes)
+    inventory = with_previous_vertices(inventory, old_vertices, vertex_count)
+    inventory = with_previous_units(inventory, old_vertices, installed.racks_and_units, others)
+    inventory = place_nodes(topology, inventory, loaded.plane, others)
+    installed = _installed_at_new_vertices(
+        installed, old_vertices, inventory, vertex_count, is_named
+    )
+    inventory = with_previous_host_places(
+        inventory, installed, loaded.spec.hosts_per_node, vertex_count
+    )
+    return inventory, installed
 
 
 def _installed_at_new_vertices(
