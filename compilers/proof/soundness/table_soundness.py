@@ -41,16 +41,23 @@ def check_prefixes(build: Build) -> Iterator[UnsoundValues]:
     The prefix of a switch has the number of the switch. The numbers of aggregates, one for each
     supernode, follow after these.
     """
-    routes, supernode_size = build.tables.routes, build.topology.hierarchy
-    switches = len(routes.egress)
-    end = switches + _count_aggregates(build)  # the first number that is no prefix
-    prefix = routes.prefix
+    prefix, switches = build.tables.routes.prefix, build.tables.switches
     # `around` has the neighbouring supernodes of each; a quadric supernode is its own neighbour.
     if isinstance(prefix, StarPrefixes) and (np.diff(prefix.packed.around, axis=1) <= 0).any():
         yield UnsoundValues.one(
             "routes.prefix", "neighbouring supernodes of each, in ascending order", "others"
         )
         return
+    yield from _disordered_prefixes(build)
+    yield from _foreign_aggregates(build)
+    if len(prefix) == 0 or switches % len(prefix):
+        yield UnsoundValues.one("routes.prefix", f"sets that divide {switches}", f"{len(prefix)}")
+
+
+def _disordered_prefixes(build: Build) -> Iterator[UnsoundValues]:
+    """Prefix numbers that do not ascend or do not exist."""
+    prefix = build.tables.routes.prefix
+    end = build.tables.switches + _count_aggregates(build)  # the first number that is no prefix
     # Groups of switches that have fewer prefixes than others are filled up with `end`.
     for first, rows in blocks_of(prefix):
         wrong = (rows < 0) | (rows > end)
@@ -65,19 +72,23 @@ def check_prefixes(build: Build) -> Iterator[UnsoundValues]:
             ),
             first,
         )
+
+
+def _foreign_aggregates(build: Build) -> Iterator[UnsoundValues]:
+    """Aggregates of switches that are not those of their own supernodes."""
+    aggregate, supernode_size = build.tables.routes.aggregate, build.topology.hierarchy
+    switches = build.tables.switches
     # int64[S], the number of the aggregate of each switch's supernode.
-    supernode = switches + np.arange(switches) // supernode_size
-    is_own = (routes.aggregate == supernode) & (supernode_size > 1)
+    own_aggregate = switches + np.arange(switches) // supernode_size
+    is_own = (aggregate == own_aggregate) & (supernode_size > 1)
     yield from unsound_where(
-        (routes.aggregate != -1) & ~is_own,
+        (aggregate != -1) & ~is_own,
         lambda s: Finding(
             (build.wiring.names[s], "aggregate"),
-            f"{supernode[s]}, or -1" if supernode_size > 1 else "-1",
-            f"{routes.aggregate[s]}",
+            f"{own_aggregate[s]}, or -1" if supernode_size > 1 else "-1",
+            f"{aggregate[s]}",
         ),
     )
-    if len(prefix) == 0 or switches % len(prefix):
-        yield UnsoundValues.one("routes.prefix", f"sets that divide {switches}", f"{len(prefix)}")
 
 
 def _count_aggregates(build: Build) -> int:
