@@ -264,7 +264,7 @@ def _library_source(fabric: Fabric) -> Iterable[str]:
     for build in fabric.builds:
         if not is_whole(build.topology):
             required = "a whole PolarFly in every plane: the library knows no other graph"
-            todo = "use --format json or linux"
+            todo = "use --json or --format linux, with two hosts"
             raise InputError.of(required, build.topology.title(), todo, key="--format")
     before_table = r"\A.*?(?=^CONWAY)"  # all of the module before the table
     table = re.sub(before_table, "", Path(conway.__file__).read_text(), flags=re.S | re.M)

@@ -93,6 +93,7 @@ def test_the_library_is_for_whole_polarfly(polarfab: Run, tmp_path: Path) -> Non
     assert polarfab("compile", tmp_path / "fabric.yaml", "-o", tmp_path / "b")[0] == 0
     code, _, err = polarfab("hosts", "paths", tmp_path / "b", "--format", "library")
     assert (code, "a whole PolarFly in every plane" in err) == (2, True)
+    assert "use --json or --format linux, with two hosts" in err  # words that the verb takes
 
 
 def test_localise(polarfab: Run, build: Path, tmp_path: Path) -> None:
