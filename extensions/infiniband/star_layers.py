@@ -154,27 +154,41 @@ class _TreeSearch:
                 too.
         """
         s = np.flatnonzero(path[:, 0] == NO_SWITCH)
-        link_count, switches = (path[:, 1:] != NO_SWITCH).sum(axis=1), len(path)
         neighbour = self.neighbours[s]
-        # bool[n, K], for each of these switches the neighbours over which it may go.
-        is_usable = (neighbour >= 0) & (neighbour != d)
-        is_usable &= (link_count[neighbour] == length - 1) & (path[neighbour, 0] != NO_SWITCH)
         path_of_neighbour = path[neighbour][..., :-1]
         start = np.broadcast_to(s[:, None, None], (*neighbour.shape, 1))
         new_paths = np.concatenate((start, path_of_neighbour), axis=2)  # [n, K, 6]
-        minimal_link = path_links(minimal_path[s], switches)[:, None, None]
-        link = path_links(new_paths, switches)[..., None]
-        # The path shares no link with the minimal path, and does not come back to its switch.
-        is_usable &= ~((link == minimal_link) & (link != NO_LINK)).any(axis=(2, 3))
-        is_usable &= ~(path_of_neighbour == s[:, None, None]).any(axis=2)
         new_have_shape = path_shapes(new_paths) & have_shape[:, s, None]
+
+        # bool[n, K], over which neighbours each of these switches may go: their paths are one link
+        # shorter, do not come back to the switch, and share no link with its minimal path.
+        link_count = (path[:, 1:] != NO_SWITCH).sum(axis=1)
+        is_shorter = (path[neighbour, 0] != NO_SWITCH) & (link_count[neighbour] == length - 1)
+        comes_back = (path_of_neighbour == s[:, None, None]).any(axis=2)
+        shares_link = _share_a_link(new_paths, minimal_path[s][:, None], switches=len(path))
+        is_usable = (neighbour >= 0) & (neighbour != d) & is_shorter & ~comes_back & ~shares_link
         if keeps_shape:
             is_usable &= new_have_shape.any(axis=0)
-        degree = neighbour.shape[1]
+
         # Of equally loaded links, each switch prefers another one for each destination.
+        degree = neighbour.shape[1]
         preference = (np.arange(degree) + s[:, None] + d) % degree
         cost = np.where(is_usable, self.load[s[:, None], neighbour] * degree + preference, NEVER)
         row, best = np.arange(len(s)), cost.argmin(axis=1)
         has_path = is_usable[row, best]
         path[s[has_path]] = new_paths[row, best][has_path]
         have_shape[:, s[has_path]] = new_have_shape[:, row, best][:, has_path]
+
+
+def _share_a_link(first: Numbers, second: Numbers, switches: int) -> Flags:
+    """bool[…], whether two paths have a link in common.
+
+    Args:
+        first: int64[…, 6], paths.
+        second: int64[…, 6], another path for each of them.
+        switches: S.
+    """
+    first_links = path_links(first, switches)[..., :, None]
+    second_links = path_links(second, switches)[..., None, :]
+    shares: Flags = ((first_links == second_links) & (first_links != NO_LINK)).any(axis=(-2, -1))
+    return shares

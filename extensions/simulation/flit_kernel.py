@@ -339,25 +339,21 @@ def _send_from_hosts(
             made_at = state.made_cycle[h]
             if made_at > t:
                 continue
-            first_channel = (state.sending[h, SENDING_BUFFER] + 1) % vcs
-            for i in range(vcs):
-                buffer_index = arc * vcs + ring_place(first_channel + i, vcs)
-                if state.owner[buffer_index] < 0 and state.room[buffer_index] > 0:
-                    destination = drawn_destination(
-                        net, traffic, arc, draw_number(state.streams, senders + h)
-                    )
-                    _add_packet(rules, state, buffer_index, destination, made_at, 0, DIRECT)
-                    state.owner[buffer_index] = buffer_index
-                    state.sending[h, SENDING_BUFFER] = buffer_index
-                    flits_left = rules.packet_flits
-                    counts[INJECTED] += 1
-                    counts[MEASURED_IN] += rules.measured_from <= made_at < rules.measured_until
-                    state.made_cycle[h] = next_packet_cycle(
-                        state.streams, h, made_at, state.chance[h]
-                    )
-                    break
+            channel = (state.sending[h, SENDING_BUFFER] + 1) % vcs
+            buffer_index = _free_buffer_of_host(state, vcs, arc * vcs, channel)
+            if buffer_index < 0:
+                continue
+            u = draw_number(state.streams, senders + h)
+            destination = drawn_destination(net, traffic, arc, u)
+            _add_packet(rules, state, buffer_index, destination, made_at, 0, DIRECT)
+            state.owner[buffer_index] = buffer_index
+            state.sending[h, SENDING_BUFFER] = buffer_index
+            flits_left = rules.packet_flits
+            counts[INJECTED] += 1
+            counts[MEASURED_IN] += rules.measured_from <= made_at < rules.measured_until
+            state.made_cycle[h] = next_packet_cycle(state.streams, h, made_at, state.chance[h])
         buffer_index = state.sending[h, SENDING_BUFFER]
-        if flits_left and state.room[buffer_index] > 0:
+        if state.room[buffer_index] > 0:
             state.room[buffer_index] -= 1
             _schedule(state.arriving_flits, t + WIRE + net.delay[arc], buffer_index)
             flits_left -= 1
@@ -367,29 +363,43 @@ def _send_from_hosts(
 
 
 @inlined_loop
+def _free_buffer_of_host(state: FlitState, vcs: int, first: int, channel: int) -> int:
+    """A buffer of a host's port that has no owner, and room for a flit; -1: none.
+
+    Args:
+        state: everything that moves.
+        vcs: virtual channels of a port.
+        first: the first buffer of the port.
+        channel: the virtual channel that is tried first.
+    """
+    for i in range(vcs):
+        buffer_index = first + ring_place(channel + i, vcs)
+        if state.owner[buffer_index] < 0 and state.room[buffer_index] > 0:
+            return buffer_index
+    return -1
+
+
+@inlined_loop
 def _send_over_links(net: SimulatedNetwork, rules: SwitchRules, state: FlitState, t: int) -> None:
     """Let every link take a flit from behind the crossbar; a host sends a credit when it comes."""
     width, buffers = state.queue.shape[1], len(state.buffer)
     leaves_crossbar = t + rules.router.crossbar - 1
     for arc in range(len(state.queued)):
-        if state.queued[arc, QUEUED_FLITS]:
-            first = state.queued[arc, FIRST_FLIT]
-            channel = state.queue[arc, first]
-            state.queued[arc, FIRST_FLIT] = ring_place(first + 1, width)
-            state.queued[arc, QUEUED_FLITS] -= 1
-            arrives = leaves_crossbar + WIRE + net.delay[arc]
-            if net.far_arc[arc] >= 0:
-                _schedule(
-                    state.arriving_flits,
-                    arrives,
-                    net.far_arc[arc] * rules.virtual_channels + channel,
-                )
-            else:
-                credit_counts = arrives + CREDIT_CYCLES + rules.router.credit + net.delay[arc]
-                _schedule(
-                    state.credits, credit_counts, buffers + arc * rules.virtual_channels + channel
-                )
-            state.carried_flits[arc] += rules.measured_from <= t < rules.measured_until
+        if not state.queued[arc, QUEUED_FLITS]:
+            continue
+        first = state.queued[arc, FIRST_FLIT]
+        channel = state.queue[arc, first]
+        state.queued[arc, FIRST_FLIT] = ring_place(first + 1, width)
+        state.queued[arc, QUEUED_FLITS] -= 1
+        arrives = leaves_crossbar + WIRE + net.delay[arc]
+        if net.far_arc[arc] >= 0:
+            next_buffer = net.far_arc[arc] * rules.virtual_channels + channel
+            _schedule(state.arriving_flits, arrives, next_buffer)
+        else:
+            next_buffer = buffers + arc * rules.virtual_channels + channel
+            credit_counts = arrives + CREDIT_CYCLES + rules.router.credit + net.delay[arc]
+            _schedule(state.credits, credit_counts, next_buffer)
+        state.carried_flits[arc] += rules.measured_from <= t < rules.measured_until
 
 
 @inlined_loop

@@ -462,40 +462,37 @@ def _send_from_hosts(
 ) -> None:
     """Let each host send its next packet if that is due and a channel of its port has room."""
     slot, queue, counts, messages = state.slot, state.queue, state.counts, state.messages
-    depth, vcs, length = rules.buffer_packets, rules.virtual_channels, rules.packet_flits
+    vcs, length = rules.virtual_channels, rules.packet_flits
     mask, senders = len(state.wheel) - 1, len(state.host)
     has_messages = len(messages.destination_arc) > 0
-    first_channel = t // length % vcs  # channels take turns
+    turn = t // length % vcs  # channels take turns
     for h in range(senders):
-        if state.due_cycle[h] <= t:
-            arc = state.host[h]
-            for i in range(vcs):
-                vc = arc * vcs + ring_place(first_channel + i, vcs)
-                if queue[vc, STORED] < depth:
-                    into = vc * depth + ring_place(queue[vc, FRONT] + queue[vc, STORED], depth)
-                    if slot[into, READY] <= t:
-                        if has_messages:
-                            message = packet_sent(messages, h, t + length)
-                            destination = messages.destination_arc[message]
-                            state.due_cycle[h] = due(messages, h)
-                            made_at = message  # so that `_count_delivery` finds the message
-                        else:
-                            u = draw_number(state.streams, senders + h)
-                            destination = drawn_destination(net, traffic, arc, u)
-                            made_at = state.made_cycle[h]
-                            next_made = next_packet_cycle(
-                                state.streams, h, made_at, state.chance[h]
-                            )
-                            state.made_cycle[h] = next_made
-                            state.due_cycle[h] = max(next_made, t + length)
-                        slot[into, DESTINATION] = destination
-                        slot[into, MADE], slot[into, HOPS] = made_at, 0
-                        ready_at = t + WIRE + net.delay[arc] + PIPELINE
-                        _append_packet(slot, queue, state.wheel, vc, into, ready_at, mask)
-                        counts[INJECTED] += 1
-                        counts[LAST] = t
-                        counts[MEASURED_IN] += rules.measured_from <= made_at < rules.measured_until
-                        break
+        if state.due_cycle[h] > t:
+            continue
+        arc = state.host[h]
+        into = _slot_to_fill(rules, slot, queue, arc * vcs, vcs, turn, t)
+        if into < 0:
+            continue
+        if has_messages:
+            message = packet_sent(messages, h, t + length)
+            destination = messages.destination_arc[message]
+            state.due_cycle[h] = due(messages, h)
+            made_at = message  # so that `_count_delivery` finds the message
+        else:
+            u = draw_number(state.streams, senders + h)
+            destination = drawn_destination(net, traffic, arc, u)
+            made_at = state.made_cycle[h]
+            next_made = next_packet_cycle(state.streams, h, made_at, state.chance[h])
+            state.made_cycle[h] = next_made
+            state.due_cycle[h] = max(next_made, t + length)
+        slot[into, DESTINATION] = destination
+        slot[into, MADE], slot[into, HOPS] = made_at, 0
+        ready_at = t + WIRE + net.delay[arc] + PIPELINE
+        vc = into // rules.buffer_packets
+        _append_packet(slot, queue, state.wheel, vc, into, ready_at, mask)
+        counts[INJECTED] += 1
+        counts[LAST] = t
+        counts[MEASURED_IN] += rules.measured_from <= made_at < rules.measured_until
 
 
 @inlined_loop
@@ -673,14 +670,38 @@ def _free_slot(
         t: the cycle.
         begin: the cycle in which the link takes the packet.
     """
-    depth = rules.buffer_packets
     first, count = choices(net, rules, vc, arc, out)
     turn = begin // rules.packet_flits % count
+    return _slot_to_fill(rules, slot, queue, first, count, turn, t)
+
+
+@inlined_loop
+def _slot_to_fill(
+    rules: SwitchRules,
+    slot: NDArray[np.int32],
+    queue: NDArray[np.int32],
+    first: int,
+    count: int,
+    turn: int,
+    t: int,
+) -> int:
+    """A slot of one of some virtual channels that can be filled in cycle t; -1: none.
+
+    Args:
+        rules: the settings.
+        slot: the array of the state.
+        queue: the array of the state.
+        first: the first of the channels.
+        count: how many channels there are.
+        turn: the place among them of the one that is tried first.
+        t: the cycle.
+    """
+    depth = rules.buffer_packets
     for i in range(count):
-        next_vc = first + ring_place(turn + i, count)
-        stored = queue[next_vc, STORED]
+        vc = first + ring_place(turn + i, count)
+        stored = queue[vc, STORED]
         if stored < depth:
-            into = next_vc * depth + ring_place(queue[next_vc, FRONT] + stored, depth)
+            into = vc * depth + ring_place(queue[vc, FRONT] + stored, depth)
             if slot[into, READY] <= t:
                 return int(into)
     return -1
