@@ -143,16 +143,21 @@ def judge(
 def _mark(folder: Path, build: Build, report: Report) -> str:
     """Set or remove the mark of a build folder.
 
-    Failures and channels that an earlier run proved of the same build, and that this run did not
-    try, stay in the mark.
+    Failures and channels that an earlier run proved of the same build stay in the mark, unless
+    this run judged the same kind of failure anew.
 
     Returns:
         "", or why the mark could not be written.
     """
     facts = report.as_dict() if report.passed else None
     if facts:
-        tried = {case.kind for case in report.failures}
-        facts["proved"] = _with_earlier(facts["proved"], Proved.read(folder, build), tried)
+        # A sample without a loss says nothing new of a kind.
+        judged = {
+            case.kind
+            for case in report.failures
+            if case.cases == case.all_cases or case.lost_pairs > case.cut_off
+        }
+        facts["proved"] = _with_earlier(facts["proved"], Proved.read(folder, build), judged)
     try:
         mark_verified(folder, build.identity, facts)
     except OSError as error:
@@ -160,16 +165,17 @@ def _mark(folder: Path, build: Build, report: Report) -> str:
     return ""
 
 
-def _with_earlier(proved: Mapping[str, Any], earlier: Proved, tried: set[str]) -> dict[str, Any]:
+def _with_earlier(proved: Mapping[str, Any], earlier: Proved, judged: set[str]) -> dict[str, Any]:
     """The proved properties of a build (`Report.proved`), together with those proved earlier.
 
     Args:
         proved: what this run proved.
         earlier: what the mark of the same build lists.
-        tried: the kinds of failures that this run tried; what earlier runs say of them is dropped.
+        judged: the kinds of failures of which this run tried every case or found a loss; what
+            earlier runs say of them is dropped.
     """
     proved_before = [
-        kind for kind in FAILURE_KINDS if kind in earlier.failures and kind not in tried
+        kind for kind in FAILURE_KINDS if kind in earlier.failures and kind not in judged
     ]
     certified_before = [kind for kind in earlier.certified if kind in proved_before]
     return {

@@ -55,6 +55,12 @@ def test_a_sample_is_no_proof(build, folder):
     assert Proved.read(folder, build).failures == ()
 
 
+def test_a_sample_leaves_what_was_proved_of_its_kind(build, folder):
+    judge([build], [folder], ProofOptions(failures=["link", "2"]))
+    judge([build], [folder], ProofOptions(failures=["2"], sample=10))
+    assert Proved.read(folder, build).failures == ("link", "2")
+
+
 def test_the_mark_of_another_build_proves_nothing(build, folder):
     judge([build], [folder])
     mark = folder / "verified.json"
