@@ -29,7 +29,7 @@ from controller.switches.events import (
     BuildLoaded,
     Event,
     KeptEvents,
-    LinkUp,
+    LinkDown,
     TokenRefused,
 )
 from controller.switches.session import LiveFabric
@@ -296,7 +296,12 @@ class Overview:
             "now": round(self.time_of_day(), 3),
             "switches": switches,
             "links": [
-                link | self._why_dead(link["node"], link["port"]) for link in dead_links(state)
+                link
+                | {
+                    "reason": self._why_dead(link, state),
+                    "age": self._age_of(link["node"], link["port"]),
+                }
+                for link in dead_links(state)
             ],
             "unknown": list(state.unknown),
             "differences": state.differences,
@@ -331,16 +336,20 @@ class Overview:
             ],
         }
 
-    def _why_dead(self, switch: str, port: str) -> dict[str, Any]:
-        """Why a link is dead, as its last event says, and for how many seconds.
+    def _why_dead(self, link: dict[str, Any], state: State) -> str:
+        """Why a link is dead: as its last event says, or because it flaps.
 
-        Traffic avoids a link that is up only if it flaps or is drained. A drain has its own event.
+        A controller that was restarted has no event of a link that it knows to be down.
+
+        Args:
+            link: as `dead_links` has it.
+            state: the fabric's state.
         """
-        event = self._state_events.get((switch, port))
-        reason = event.text if event else ""
-        if event and event.type is LinkUp:
-            reason = "flaps"
-        return {"reason": reason, "age": self._age_of(switch, port)}
+        event = self._state_events.get((link["node"], link["port"]))
+        if event and event.type is LinkDown:
+            return event.text
+        name = "{node} {port} to {far_node} {far_port}".format_map(link)
+        return "flaps" if name in state.links.get("suppressed", ()) else "down since before"
 
     def _age(self, since: float) -> float:
         """Seconds since this time of day."""

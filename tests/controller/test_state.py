@@ -16,9 +16,11 @@ from tests.controller.management.test_alerts import Ports
 @pytest.mark.parametrize(
     ("events", "reason"),
     [
+        ([], "down since before"),
         (["port down"], "port down"),
         (["port down", LinkSuppressed], "port down"),
         (["port down", LinkSuppressed, LinkUp], "flaps"),
+        ([LinkSuppressed], "flaps"),
         (["port down", LinkSuppressed, LinkReused], "port down"),
         (["drained", "port down"], "port down"),
         (["drained", "port down", "drained"], "drained"),
@@ -38,7 +40,9 @@ def test_a_dead_link_says_why_traffic_avoids_it_now(events, reason):
     ]
     link = [*ends[0], *ends[1]]
     fabric = LiveFabric(loaded(build), lambda *_: ("type", "code"))
-    overview = Overview(lambda: State.of(fabric, Ports(dead, np.zeros(13, bool))))
+    ports = Ports(dead, np.zeros(13, bool))
+    flapping = {"suppressed": ["{} {} to {} {}".format(*link)] if LinkSuppressed in events else []}
+    overview = Overview(lambda: replace(State.of(fabric, ports), links=flapping))
     for event in events:
         if event is LinkSuppressed:
             overview.happened(LinkSuppressed(*link, 15.0))
