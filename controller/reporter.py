@@ -79,13 +79,16 @@ class Reporter:
     def start(self, where: str, current: Current) -> None:
         """Print that the controller listens, with the build of its folder; write a first status.
 
+        A disk that is full or fails is only reported: the switches need a controller.
+
         Raises:
-            InputError: the status file cannot be written.
+            InputError: the status file has a path where nobody can write.
         """
         self._last_line = self.clock()
-        self._write_status_if_due(START_PATIENCE)
+        for event in self._write_status_if_due(START_PATIENCE):
+            self.fabric.tell(event)
         self._next_status = DUE_NOW
-        if self._trouble:
+        if self._status and self._status.is_misnamed:
             required, file = "a file that can be written", str(self.status_file)
             raise InputError.of(required, self._trouble, file=file, key="status_file")
         if not self.as_json:

@@ -6,6 +6,7 @@ has a complete status.
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable
 from concurrent.futures import Future, wait
 from dataclasses import dataclass
@@ -14,6 +15,8 @@ from pathlib import Path
 
 from controller.upkeep.background import Start
 
+MISNAMED = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM})
+"""Errors of a path that the user has to change. A disk may fail by others."""
 LONGEST_WRITE = 5.0
 """Seconds after which a write that has not ended counts as a failure of the disk."""
 
@@ -30,6 +33,8 @@ class StatusFile:
     """Seconds on a monotonic clock."""
     trouble: str = ""
     """Why the file could not be written last; "" if it could."""
+    is_misnamed: bool = False
+    """Whether it could not since its path can name no file, or none that we may write."""
     _written: str = ""
     """The status that is in the file."""
     _status_in_write: str = ""
@@ -55,9 +60,10 @@ class StatusFile:
             return
         self._write, error = None, write.exception()
         if error is None:
-            self._written, self.trouble = self._status_in_write, ""
+            self._written, self.trouble, self.is_misnamed = self._status_in_write, "", False
         elif isinstance(error, OSError):
             self.trouble = error.strerror or str(error)
+            self.is_misnamed = error.errno in MISNAMED
         else:
             raise error
 

@@ -1,4 +1,7 @@
+import errno
 import json
+import os
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -24,13 +27,15 @@ class Fabric:
 
     def __init__(self):
         self.events, self.programmed = [], 0
+        self.tell = self.events.append
 
     @property
     def complete(self):
         return self.programmed == self.expected
 
     def take_events(self):
-        events, self.events = self.events, []
+        events = [*self.events]
+        self.events.clear()
         return events
 
     def missing(self):
@@ -152,6 +157,22 @@ def test_a_status_file_that_cannot_be_written_is_an_input_error(fabric, lines, t
         reporter(fabric, lines, status_file=tmp_path / "no" / "status.json").start(
             "here", fabric.current
         )
+
+
+@pytest.mark.parametrize("error", [errno.ENOSPC, errno.EROFS, errno.EIO])
+def test_a_disk_that_fails_keeps_no_controller_from_starting(
+    fabric, lines, tmp_path, monkeypatch, error
+):
+    """Started again during a trial it ended, so that the trial did not fall back."""
+
+    def fails(*_, **__):
+        raise OSError(error, os.strerror(error))
+
+    monkeypatch.setattr(Path, "write_text", fails)
+    r = reporter(fabric, lines, status_file=tmp_path / "status.json")
+    r.start("here", fabric.current)
+    r.report(fabric.take_events())
+    assert [line for line in lines if os.strerror(error) in line]
 
 
 @pytest.mark.parametrize("took", [0.1, 5.0])
