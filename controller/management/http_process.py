@@ -60,6 +60,8 @@ class ClientListener(socket.socket):
         """The connections that wait for their clients."""
         self._sockets: dict[Any, socket.socket] = {}
         """All connections, by the client's address and port."""
+        self._trusted_hosts: set[str] = set()
+        """Hosts whose clients have sent an accepted token."""
         self._accepted_in_turn = 0
         """Connections that were accepted since other work went on."""
 
@@ -90,13 +92,18 @@ class ClientListener(socket.socket):
     def start_waiting_for(self, address: tuple[str, int]) -> None:
         """Start the time in which this client has to send or read something.
 
-        If more than `MOST_IDLE` connections wait for their clients, the oldest of them is ended.
+        If more than `MOST_IDLE` connections wait for their clients, one of them is ended: the
+        oldest of the host that has most. Trusted hosts lose none while another host has one.
         """
         if address in self._sockets:
             self._idle.leave(address)
-            oldest = self._idle.enter(address)
+            oldest = self._idle.enter(address, of_own_host=address[0] in self._trusted_hosts)
             if oldest is not None:
                 self._end(oldest)
+
+    def trust(self, host: str) -> None:
+        """Note that a client on this host has sent an accepted token."""
+        self._trusted_hosts.add(host)
 
     def stop_waiting_for(self, address: tuple[str, int]) -> None:
         """Stop this client's time: now the client waits for an answer."""

@@ -127,6 +127,9 @@ class ClientTimer(Protocol):
     def start_waiting_for(self, address: tuple[str, int]) -> None:
         """Start, or restart, the time in which this client has to send or read something."""
 
+    def trust(self, host: str) -> None:
+        """Note that a client on this host has sent an accepted token."""
+
     def stop_waiting_for(self, address: tuple[str, int]) -> None:
         """Stop this client's time: now the client waits for the controller."""
 
@@ -342,6 +345,7 @@ class ManagementApi:
         authorization = request.header("authorization")
         token = self.tokens.bearer(authorization)
         if token is not None:  # even after many wrong ones: a proxy's clients are all one host
+            self.timer.trust(request.host)
             return token
         reason, requests = "a token that is not known", "wrong tokens from this host"
         # A request without a token guesses none.

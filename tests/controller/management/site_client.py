@@ -13,7 +13,9 @@ from controller.management.http_api import Api, PassedRequest
 from controller.management.site import ManagementApi
 from controller.upkeep.background import at_once
 
-NOBODY = SimpleNamespace(start_waiting_for=lambda _: None, stop_waiting_for=lambda _: None)
+NOBODY = SimpleNamespace(
+    start_waiting_for=lambda _: None, stop_waiting_for=lambda _: None, trust=lambda _: None
+)
 """A door through which nobody comes."""
 
 

@@ -406,6 +406,25 @@ def test_who_keeps_the_server_waiting_is_cut_off(monkeypatch):
             sock.close()
 
 
+def test_hosts_with_a_token_keep_their_connections(monkeypatch):
+    """Strangers of many addresses kept the client away that was to confirm a trial."""
+    monkeypatch.setattr(http_process, "MOST_IDLE", 2)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        door, port = ClientListener(os.dup(listener.fileno())), listener.getsockname()[1]
+        door.trust("127.0.0.1")
+        clients, accepted = [], []
+        for number in (1, 2, 3, 4):
+            source = (f"127.0.0.{number}", 0)
+            clients.append(socket.create_connection(("127.0.0.1", port), 20, source))
+            accepted.append(door.accept()[0])
+        assert [client.recv(1) for client in clients[1:3]] == [b"", b""]
+        clients[0].settimeout(0.05)
+        with pytest.raises(TimeoutError):
+            clients[0].recv(1)
+        for sock in (door, *clients, *accepted):
+            sock.close()
+
+
 def test_idle_connections_give_way(monkeypatch):
     monkeypatch.setattr(http_process, "MOST_IDLE", 2)
     with socket.create_server(("127.0.0.1", 0)) as listener:
