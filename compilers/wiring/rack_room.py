@@ -212,15 +212,12 @@ def nodes_in_racks(
     movable = (i for i in nodes_to_place(vertex_count, inventory) if nodes[i].rack is None)
     if not any(room.free_nodes):  # no rack has nodes of its own: vertices take nodes in order
         node_of |= {v: next(movable) for v in range(vertex_count) if v not in node_of}
-    cluster_of = layout.rack  # a layout has one rack for each cluster
-    place_in_sequence = np.empty(len(sequence), np.int64)  # of each cluster
-    place_in_sequence[sequence] = np.arange(len(sequence))
     has_rack = {v for v, i in node_of.items() if nodes[i].rack is not None}
-    # The vertices without a rack: cluster by cluster in sequence, and by position in a cluster.
-    vertices = np.lexsort((layout.position, place_in_sequence[cluster_of]))
-    unplaced = np.array([v for v in vertices.tolist() if v not in has_rack], np.int64)
-    sizes = np.bincount(place_in_sequence[cluster_of[unplaced]], minlength=len(sequence))
-    cluster_racks = fill_racks(sizes, room.vertex_capacity())
+    vertices = _vertices_in_sequence(layout, sequence).tolist()
+    unplaced = np.array([v for v in vertices if v not in has_rack], np.int64)
+    # The members of each cluster that need a rack; a layout has one rack for each cluster.
+    size_of_cluster = np.bincount(layout.rack[unplaced], minlength=len(sequence))
+    cluster_racks = fill_racks(size_of_cluster[sequence], room.vertex_capacity())
     if cluster_racks.missing:
         raise Refused(no_room_finding(inventory, len(unplaced), cluster_racks.missing))
     racks = np.concatenate(cluster_racks.racks).tolist()
@@ -232,6 +229,17 @@ def nodes_in_racks(
         nodes[i] = nodes[i].model_copy(update={"vertex": v, "rack": inventory.racks[rack].name})
     placed = _with_units(nodes, inventory, other_plane_nodes, layout.position)
     return inventory.model_copy(update={"nodes": placed})
+
+
+def _vertices_in_sequence(layout: Layout, sequence: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Return all vertices, int64[N]: cluster by cluster in sequence, by position in a cluster.
+
+    Args:
+        layout: its C clusters.
+        sequence: int64[C], the clusters in the order in which they are placed.
+    """
+    place_of_cluster = np.argsort(sequence)
+    return np.lexsort((layout.position, place_of_cluster[layout.rack]))
 
 
 def _with_units(
