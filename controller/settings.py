@@ -155,6 +155,8 @@ class Tls:
             )
         try:
             context.load_verify_locations(self.authority)
+            if not context.cert_store_stats()["x509"]:  # OpenSSL takes a revocation list, too
+                raise OSError("no certificate of an authority")
         except (OSError, ssl.SSLError) as error:
             problems.append(_unusable("tls_ca", str(self.authority), error))
         if problems:

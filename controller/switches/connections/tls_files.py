@@ -222,14 +222,16 @@ def revocation_lists(file: Path) -> list[CertificateRevocationList]:
     from cryptography.x509 import InvalidVersion, load_pem_x509_crl
 
     try:
-        lists = [load_pem_x509_crl(CRL + part) for part in file.read_bytes().split(CRL)[1:]]
-        if not lists:
+        text = file.read_bytes()
+        lists = [load_pem_x509_crl(CRL + part) for part in text.split(CRL)[1:]]
+        # OpenSSL, which reads the file too, would take a certificate in it as an authority.
+        if not lists or text.count(b"-----BEGIN ") != len(lists):
             raise ValueError
     except (OSError, ValueError, InvalidVersion) as error:
         raise InputError.of(
             file=str(file),
             key="tls_crl",
-            required="revocation lists in PEM",
+            required="revocation lists in PEM, and nothing else",
             given=getattr(error, "strerror", None) or "something else",
         ) from error
     return lists

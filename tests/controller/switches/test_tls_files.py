@@ -109,6 +109,18 @@ def test_a_list_of_an_unknown_version_is_one_message(tls, authority):
         revocation_lists(tls.revoked)
 
 
+def test_a_list_brings_no_authority_and_an_authority_is_no_list(tls, authority):
+    """OpenSSL takes what is in either file: whoever wrote the list could let anybody in."""
+    stranger, crl = trustme.CA().cert_pem.bytes(), revocation_list(authority, [5])
+    tls.revoked.write_bytes(crl + stranger)
+    with pytest.raises(InputError, match="revocation lists in PEM, and nothing else"):
+        TlsFiles(tls)
+    tls.revoked.write_bytes(crl)
+    tls.authority.write_bytes(crl)
+    with pytest.raises(InputError, match="no certificate of an authority"):
+        TlsFiles(tls)
+
+
 def test_ends_are_those_of_the_certificate_the_authorities_and_the_list(tls, authority):
     """An authority that ends takes all switches with it, and nothing said that it would.
 
