@@ -234,7 +234,7 @@ def _server_config(site: ManagementApi, tls: TlsContext | None) -> Any:
     config = uvicorn.Config(
         site,
         loop="asyncio",
-        http="h11",
+        http=_http_protocol(),
         ws="none",
         lifespan="off",
         log_config=None,
@@ -246,6 +246,22 @@ def _server_config(site: ManagementApi, tls: TlsContext | None) -> Any:
     config.load()
     config.ssl = tls.first if tls else None
     return config
+
+
+def _http_protocol() -> type[asyncio.Protocol]:
+    """HTTP for a connection, by uvicorn."""
+    from uvicorn.protocols.http.h11_impl import H11Protocol
+
+    class Http(H11Protocol):
+        """Answers a client that has ended its side after its request, as `nc -N` does."""
+
+        def eof_received(self) -> bool:  # type: ignore[override]
+            """Whether the connection stays open: while a whole request has no answer yet."""
+            is_plain = self.transport.get_extra_info("ssl_object") is None
+            request = self.cycle
+            return is_plain and bool(request and not request.more_body)
+
+    return Http
 
 
 async def _handle_frames(

@@ -119,6 +119,26 @@ def test_why_a_short_body_is_refused_is_read_by_its_sender(served):
     assert b"required a token" in answer
 
 
+def test_a_client_that_has_ended_its_side_gets_the_answer(served):
+    """The change was carried out, and its sender heard nothing of that."""
+    head = f"POST /api/reconcile HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n"
+    with connected(served.http) as client:
+        client.sendall(head.encode() + b"Connection: close\r\nContent-Length: 0\r\n\r\n")
+        client.shutdown(socket.SHUT_WR)
+        answer = b"".join(iter(lambda: client.recv(65536), b""))
+    assert answer.startswith(b"HTTP/1.1 202 ")
+
+
+def test_a_client_that_ends_within_its_request_is_not_waited_for(served):
+    with connected(served.http) as client:
+        client.sendall(
+            b"POST /api/reconcile HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\nx"
+        )
+        client.shutdown(socket.SHUT_WR)
+        client.settimeout(8)  # without that it would be ended as idle after ten seconds
+        assert client.recv(65536)[:12] in (b"", b"HTTP/1.1 401")
+
+
 @pytest.mark.parametrize("end", [b"\r\n\r\n", b""], ids=["whole", "without end"])
 def test_a_head_of_100_kb_is_refused(served, end):
     """A whole one got 200; what has no end the server refuses by itself."""
