@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from compilers.tables.build import Build
 from compilers.tables.fib import Fib
+from extensions.host_paths.path_sets import CARRIER
 from inventory.problems import InputError
 
 DESTINATIONS_AT_ONCE = 256
@@ -113,10 +114,12 @@ class Srv6Paths:
 
     def _too_long(self, source: int, longest: int) -> InputError:
         """The error that paths from a switch do not fit a carrier."""
+        ends_at_switch = longest == CARRIER - 1  # the last SID is the switch's own
+        todo = "" if ends_at_switch else "set decap=switch, "
         return InputError.of(
             key="topology.family",
             required=f"paths of at most {longest} links: target srv6 has them in one carrier",
             given=f"{self.build.topology.title()}, where {self.build.wiring.names[source]} "
             "has longer ones",
-            todo="set decap=switch, change routing.balance, or choose another target",
+            todo=f"{todo}change routing.balance, or choose another target",
         )

@@ -192,6 +192,22 @@ def test_refusals(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.parametrize(
+    ("decap", "todo"),
+    [("host", "set decap=switch, change routing.balance"), ("switch", "; change routing.balance")],
+)
+def test_paths_that_are_too_long_name_an_option_that_helps(tmp_path, decap, todo):
+    """It named the one that had been given."""
+    spec = {
+        "name": "lab",
+        "topology": {"family": "jellyfish", "nodes": 90, "degree": 3},
+        "addressing": {"ipv6": "fd00::/48"},
+    }
+    build = compile_fabric(load_fabric(spec))
+    with pytest.raises(InputError, match=f"has longer ones.*{todo}"):
+        target("srv6").render(build, tmp_path, options={"decap": decap})
+
+
 def test_no_name_of_a_host_gets_into_a_path_unchecked(tmp_path):
     build = with_ipv6(routed(q=2))
     wiring = replace(build.wiring, host_names=("../x", *build.wiring.host_names[1:]))
