@@ -157,6 +157,8 @@ class Controller:
             self.api = self._serve_api(self._socket)
         if self.member is None:
             self.keeper.expect()
+        else:
+            self.member.begin()
 
     def _serve_api(self, listener: Any) -> Api:
         """Serve the API and the status page from now on; returns the API."""

@@ -125,6 +125,10 @@ class ClusterMember:
         self._tell_changes()
         self.fabric.tell(events.LeadershipLost(self._election.name))
 
+    def begin(self) -> None:
+        """Take part in the election from now on."""
+        self._election.start()
+
     def resign(self) -> None:
         """Leave the election, so that another instance leads at once."""
         self._election.end()
@@ -236,7 +240,6 @@ def join(
 
     record = SharedRecord(store(), history)
     election = Election(store(), group.name)
-    election.start()
     files = InOrder(NO_LIMIT, "build history").add
     mover = Mover(fabric, keeper, history, record, start=in_thread, files=files)
     copies = BuildCopies(fabric, store(), history, start_write=files)
