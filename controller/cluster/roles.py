@@ -104,7 +104,7 @@ class Roles:
             certificate: the nodes that the switch's certificate names; None without TLS.
         """
         self._peers[key] = _RolePeer(datapath_id, address, certificate)
-        self._fabric.note_host(datapath_id, address)
+        self._fabric.note_host(datapath_id, address, certificate)
         self._request_role(key)
 
     def received(self, key: Hashable, message: bytes) -> None:

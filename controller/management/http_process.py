@@ -97,7 +97,7 @@ class ClientListener(socket.socket):
         """
         if address in self._sockets:
             self._idle.leave(address)
-            oldest = self._idle.enter(address, of_own_host=address[0] in self._trusted_hosts)
+            oldest = self._idle.enter(address, is_preferred=address[0] in self._trusted_hosts)
             if oldest is not None:
                 self._end(oldest)
 

@@ -139,15 +139,18 @@ class _HostsByCount:
         """How many connections each host has, more than 0."""
         self._with_count: dict[int, dict[str, None]] = {}
         """The hosts with so many connections, by the number, if there are any."""
-        self._most = 0
+        self.most = 0
         """The highest number; 0 without hosts."""
+        self.connections = 0
+        """How many connections all hosts have."""
 
     def __contains__(self, host: str) -> bool:
         return host in self._count_of
 
     def set_count(self, host: str, count: int) -> None:
-        """Set how many connections a host has: one more or less than before, or none."""
+        """Set how many connections a host has."""
         before = self._count_of.pop(host, 0)
+        self.connections += count - before
         if before:
             del self._with_count[before][host]
             if not self._with_count[before]:
@@ -155,13 +158,13 @@ class _HostsByCount:
         if count:
             self._count_of[host] = count
             self._with_count.setdefault(count, {})[host] = None
-        self._most = max(self._most, count)
-        while self._most and self._most not in self._with_count:
-            self._most -= 1
+        self.most = max(self.most, count)
+        while self.most and self.most not in self._with_count:
+            self.most -= 1
 
     def busiest(self) -> str:
         """The host with most connections; "" without hosts."""
-        return next(iter(self._with_count[self._most])) if self._most else ""
+        return next(iter(self._with_count[self.most])) if self.most else ""
 
 
 class HalfOpen:
@@ -169,25 +172,27 @@ class HalfOpen:
 
     Connections are named by their addresses: pairs of host and port. There is room for `most`,
     since each is an open file. When the table is full, the host that has most entries loses its
-    oldest one, so that neither many idle connections nor many from one host keep others out. Hosts
-    of the fabric's own switches lose none while another host has one.
+    oldest one, so that neither many idle connections nor many from one host keep others out. The
+    preferred hosts, such as those of the fabric's switches, lose none while another host has one.
+    But if together they hold more than half of the room, one that has more connections than each
+    other host counts like these.
     """
 
     def __init__(self, most: int, clock: Callable[[], float] = monotonic) -> None:
         self._most, self._clock = most, clock
         self._by_host: dict[str, dict[Any, float]] = {}
         """When each connection was opened, by host and address, the oldest of a host first."""
-        self._own_hosts, self._other_hosts = _HostsByCount(), _HostsByCount()
-        """The hosts of the fabric's own switches, and all others, by their connections."""
+        self._preferred_hosts, self._other_hosts = _HostsByCount(), _HostsByCount()
+        """The preferred hosts, and all others, by their connections."""
         self._entries = 0
         """How many connections there are."""
 
-    def enter(self, address: Any, *, of_own_host: bool = False) -> Any:
+    def enter(self, address: Any, *, is_preferred: bool = False) -> Any:
         """Add a connection.
 
         Args:
             address: its address.
-            of_own_host: whether it is from a host of the fabric's own switches.
+            is_preferred: whether it is from a host such as those of the fabric's own switches.
 
         Returns:
             The address of the connection that was removed to make room, which the caller has to
@@ -198,12 +203,14 @@ class HalfOpen:
         connections = self._by_host.setdefault(host, {})
         connections[address] = self._clock()
         self._entries += 1
-        is_own = of_own_host or host in self._own_hosts
-        self._other_hosts.set_count(host, 0 if is_own else len(connections))
-        self._own_hosts.set_count(host, len(connections) if is_own else 0)
+        is_preferred = is_preferred or host in self._preferred_hosts
+        self._other_hosts.set_count(host, 0 if is_preferred else len(connections))
+        self._preferred_hosts.set_count(host, len(connections) if is_preferred else 0)
         if self._entries <= self._most:
             return None
-        busiest_host = self._other_hosts.busiest() or self._own_hosts.busiest()
+        preferred, others = self._preferred_hosts, self._other_hosts
+        has_too_many = preferred.connections > self._most / 2 and preferred.most > others.most
+        busiest_host = (preferred if has_too_many or not others.most else others).busiest()
         oldest = next(iter(self._by_host[busiest_host]))
         self.leave(oldest)
         return oldest
@@ -215,7 +222,7 @@ class HalfOpen:
         if address in connections:
             del connections[address]
             self._entries -= 1
-            hosts = self._own_hosts if host in self._own_hosts else self._other_hosts
+            hosts = self._preferred_hosts if host in self._preferred_hosts else self._other_hosts
             hosts.set_count(host, len(connections))
             if not connections:
                 del self._by_host[host]

@@ -126,6 +126,10 @@ class LiveFabric:
     """By vertex, a second connection with the datapath id of a switch that is connected."""
     _hosts: dict[int, str] = field(default_factory=dict)
     """The host that each switch of a build connected from last, by datapath id."""
+    _hosts_noted: dict[int, str] = field(default_factory=dict)
+    """The same while another controller leads: without TLS, as anybody says."""
+    _own_hosts: frozenset[str] | None = None
+    """All hosts of the fabric's switches, as far as is known; None to collect them anew."""
     _programming_start: float | None = None
     """When the first switch connected; None once all have held their programs."""
     _silent_load: bool = False
@@ -307,6 +311,7 @@ class LiveFabric:
             silent: whether no event reports it, as it is an intermediate state of a move.
         """
         self.current = self.upkeep.adopt(current)
+        self._own_hosts = None
         self.admission.capacity = most_at_once(self.expected)
         self._programmed.clear()
         self.present.clear()
@@ -364,21 +369,27 @@ class LiveFabric:
                 return
             self.tell(events.UnknownDatapath(f"{datapath_id:016x}", peer))
 
-    def note_host(self, datapath_id: int, address: str) -> None:
+    def note_host(self, datapath_id: int, address: str, certificate: frozenset[str] | None) -> None:
         """Note from where a switch is connected while another controller leads.
 
         Args:
             datapath_id: the switch's OpenFlow datapath id.
             address: the address that the switch connects from, with the port.
+            certificate: the nodes that the switch's certificate names; None without TLS.
         """
-        if datapath_id in self.current.programs.by_datapath_id:
-            self._hosts.setdefault(datapath_id, address.rpartition(":")[0])
+        vertex = self.current.programs.by_datapath_id.get(datapath_id)
+        if vertex is not None and (certificate is None or self.names[vertex] in certificate):
+            self._hosts_noted[datapath_id] = address.rpartition(":")[0]
+            self._own_hosts = None
 
     def _is_own_host(self, host: str) -> bool:
         """Whether a switch of the build was connected from a host, or is managed there."""
-        build = self.current.build
-        management = build.wiring.management if build else ()
-        return host in management or host in self._hosts.values()
+        if self._own_hosts is None:
+            build = self.current.build
+            management = build.wiring.management if build else ()
+            hosts = (*management, *self._hosts.values(), *self._hosts_noted.values())
+            self._own_hosts = frozenset(hosts)
+        return host in self._own_hosts
 
     @property
     def in_sync(self) -> frozenset[int]:
@@ -478,6 +489,7 @@ class LiveFabric:
         if last_host != switch.host and switch.certificate is None:
             self.tell(events.SwitchReaddressed(self.names[vertex], switch.peer, last_host))
         self._hosts[switch.datapath_id] = switch.host
+        self._own_hosts = None
         switch.vertex = vertex
         self.present[vertex] = switch
         self._programmed.discard(vertex)

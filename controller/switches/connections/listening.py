@@ -84,7 +84,7 @@ class Entrance:
         self._sockets[address] = sock
         of_own_host = self._rejected.is_own(address[0])
         (self._own if of_own_host else self._others).add(address)
-        oldest = self._half_open.enter(address, of_own_host=of_own_host)
+        oldest = self._half_open.enter(address, is_preferred=of_own_host)
         if oldest is not None:
             self._end(oldest, UnnamedPeer, "too many connections; the oldest gave way")
 

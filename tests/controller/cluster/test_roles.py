@@ -20,7 +20,7 @@ class Fabric:
     def report_unknown(self, datapath_id, peer):
         self.seen.append(("unknown", datapath_id, peer))
 
-    def note_host(self, datapath_id, address):
+    def note_host(self, datapath_id, address, _):
         self.hosts[datapath_id] = address
 
     def connected(self, key, datapath_id, peer="", _=None):

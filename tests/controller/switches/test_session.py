@@ -386,11 +386,17 @@ def test_a_switch_that_returns_goes_before_a_claim_from_elsewhere(fabric, now):
 def test_hosts_of_switches_are_known_while_another_controller_leads(fabric):
     """A switch that reconnected to a follower would wait among strangers."""
     is_own = fabric.rejected.is_own
-    fabric.note_host(11, HERE)
-    fabric.note_host(11, THERE)
-    fabric.note_host(99, THERE)  # of no switch of the build
-    assert is_own(HERE.rpartition(":")[0])
-    assert not is_own(THERE.rpartition(":")[0])
+    here, there = (address.rpartition(":")[0] for address in (HERE, THERE))
+    fabric.note_host(11, HERE, None)
+    fabric.note_host(99, THERE, None)  # of no switch of the build
+    fabric.note_host(11, THERE, frozenset({"b"}))  # with another switch's certificate
+    assert is_own(here)
+    assert not is_own(there)
+    fabric.note_host(11, THERE, frozenset({"a"}))
+    assert is_own(there)
+    assert not is_own(here)
+    program(fabric, "one", 11, HERE)
+    assert "readdressed" not in [kind for kind, _ in kinds(fabric)]
 
 
 @pytest.mark.parametrize("certificate", [None, frozenset({"a"})])
