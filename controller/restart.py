@@ -13,6 +13,8 @@ import sys
 from time import sleep
 from typing import NoReturn
 
+from controller.watchdog import notifier
+
 _VARIABLE = "POLARFAB_CONTROLLER_RESTARTED"
 """The environment variable that a process has which was started by `restart`."""
 RETRY = 10.0
@@ -35,5 +37,6 @@ def restart_later() -> NoReturn:
     """Restart after `RETRY` seconds, unless a signal ends the process before."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    notifier(os.environ)("WATCHDOG=1")  # systemd's watchdog waits for 30 s
     sleep(RETRY)
     restart()
