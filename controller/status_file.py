@@ -15,7 +15,17 @@ from pathlib import Path
 
 from controller.upkeep.background import Start
 
-MISNAMED = frozenset({errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EACCES, errno.EPERM})
+MISNAMED = frozenset(
+    {
+        errno.ENOENT,
+        errno.ENOTDIR,
+        errno.EISDIR,
+        errno.EACCES,
+        errno.EPERM,
+        errno.ENAMETOOLONG,
+        errno.ELOOP,
+    }
+)
 """Errors of a path that the user has to change. A disk may fail by others."""
 LONGEST_WRITE = 5.0
 """Seconds after which a write that has not ended counts as a failure of the disk."""
