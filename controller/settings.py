@@ -120,7 +120,8 @@ class Tls:
 
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.verify_mode = ssl.CERT_REQUIRED if clients else ssl.CERT_NONE
-        # A session that is resumed would not have its client's certificate checked again.
+        # A resumed session would not have its client's certificate checked again. One of TLS 1.2
+        # still may be (`TlsFiles.fault`).
         context.options |= ssl.OP_NO_TICKET
         context.num_tickets = 0
         self._load_into(context)

@@ -16,6 +16,7 @@ import ssl
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from itertools import count
+from time import time
 from typing import Any
 
 from controller.settings import Address
@@ -185,8 +186,11 @@ class Entrance:
                 self._sockets[address] = sock
                 # Not in the constructor: a handshake that fails would leave the socket open.
                 self._make_handshake(sock, address, queue)
-                certificate = self._certificates[address] = sock.getpeercert()
-                self.tls.add_connection(certificate or {})
+                shown = sock.getpeercert() or {}
+                if fault := self.tls.fault(shown, time()):
+                    raise ConnectionAbortedError(fault)
+                certificate = self._certificates[address] = shown
+                self.tls.add_connection(certificate)
         except OSError as error:  # ssl.SSLError, timeouts and resets are
             reason = handshake_fault(error)
             if not self._was_ended(sock, address):  # else that was reported

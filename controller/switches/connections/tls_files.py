@@ -12,8 +12,10 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
+from math import inf
 from pathlib import Path
 from ssl import SSLCertVerificationError, cert_time_to_seconds
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from controller.settings import Tls
@@ -21,6 +23,8 @@ from inventory.problems import InputError
 
 CRL = b"-----BEGIN X509 CRL-----"
 """The first line of a revocation list."""
+LONGEST_LOOK = 5.0
+"""Seconds after which a look at the files that has not ended counts as a failure of a disk."""
 LONGEST_NAME = 255
 """The longest name in a certificate that may be a node's."""
 
@@ -59,6 +63,10 @@ class TlsFiles:
         """The stamp of files that could not be used, as was said; () before there were any."""
         self._look: Future[bool] | None = None
         """Whether there are new contexts, while a thread looks; None between two looks."""
+        self._look_start = 0.0
+        """When that look began."""
+        self._told_hanging = False
+        """Whether it was told that it does not end."""
         self._must_read = False
         """Whether the next look reads the files in any case."""
         self._load()
@@ -90,8 +98,10 @@ class TlsFiles:
             now: whether to read them in any case.
         """
         self._must_read |= now
-        if self._look is None:
+        # A look that hangs is given up only for a SIGHUP: each one keeps a thread.
+        if self._look is None or (now and self._told_hanging):
             now, self._must_read = self._must_read, False
+            self._told_hanging, self._look_start = False, monotonic()
             self._look = start(partial(self._follow, now))
 
     def has_new(self) -> bool:
@@ -101,10 +111,15 @@ class TlsFiles:
             InputError: the new files cannot be used; raised once, and the old ones stay in use.
             OSError: a file could not be read.
         """
-        if self._look is None or not self._look.done():
+        if self._look is None:
             return False
-        look, self._look = self._look, None
-        return look.result()
+        if self._look.done():
+            look, self._look = self._look, None
+            return look.result()
+        if not self._told_hanging and monotonic() - self._look_start > LONGEST_LOOK:
+            self._told_hanging = True
+            raise OSError("a disk does not answer")
+        return False
 
     def _follow(self, now: bool) -> bool:
         """Read the files if they have changed, but not while they are still changing.
@@ -134,6 +149,25 @@ class TlsFiles:
         """Whether the revocation lists name a certificate, as `SSLSocket.getpeercert` has it."""
         serial = int(certificate.get("serialNumber", "0"), 16)
         return (issuer_words(certificate), serial) in self.revoked
+
+    def fault(self, certificate: Mapping[str, Any], now: float) -> str:
+        """Why a certificate is refused that a finished handshake has accepted; "" if it is not.
+
+        OpenSSL does not look at the certificate of a session that is resumed (TLS 1.2), and a
+        handshake ends with the lists with which it began.
+
+        Args:
+            certificate: as `SSLSocket.getpeercert` has it.
+            now: the seconds since the epoch.
+        """
+        end = certificate.get("notAfter")
+        if end and cert_time_to_seconds(end) < now:
+            return "its certificate is refused: certificate has expired"
+        if self.has_revoked(certificate):
+            return "its certificate is refused: certificate revoked"
+        if self.expires.get("revocation list", inf) < now:
+            return "its certificate is refused: CRL has expired"
+        return ""
 
     def add_connection(self, certificate: Mapping[str, Any]) -> None:
         """Count a connection whose peer has shown this certificate.

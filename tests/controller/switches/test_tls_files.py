@@ -7,6 +7,7 @@ import os
 import ssl
 from contextlib import suppress
 from dataclasses import replace
+from time import time
 
 import pytest
 import trustme
@@ -14,6 +15,7 @@ from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 
 from controller.settings import Tls
+from controller.switches.connections import tls_files
 from controller.switches.connections.tls_files import (
     TlsFiles,
     handshake_fault,
@@ -168,7 +170,7 @@ def looked(files, now=False):
     return files.has_new()
 
 
-def test_a_disk_that_hangs_holds_up_nobody_but_the_reader(tls):
+def test_a_disk_that_hangs_holds_up_nobody_but_the_reader(tls, authority, monkeypatch):
     """The loop of the controller stood until the guard ended it."""
     files = TlsFiles(tls)
     tls.revoked.unlink()
@@ -176,11 +178,17 @@ def test_a_disk_that_hangs_holds_up_nobody_but_the_reader(tls):
     looked(files)
     files.look(in_thread)
     assert not files.has_new()
+    with monkeypatch.context() as patch:
+        patch.setattr(tls_files, "LONGEST_LOOK", -1.0)
+        with pytest.raises(OSError, match="does not answer"):
+            files.has_new()
+        assert not files.has_new(), "it is told once"
     with tls.revoked.open("wb"):  # waits until it is being read
-        files.look(in_thread, now=True)
-        assert not files.has_new()
-    with pytest.raises(InputError):
-        until(files.has_new)
+        pass
+    tls.revoked.unlink()
+    tls.revoked.write_bytes(revocation_list(authority, []))
+    files.look(in_thread, now=True)
+    until(files.has_new)
 
 
 def test_files_are_read_again_once_they_rest(tls, authority):
@@ -287,11 +295,23 @@ def test_why_a_handshake_fails_is_said(tls, authority, tmp_path, fault, said):
     assert handshake(TlsFiles(replace(tls, revoked=None)), trusted, shown).startswith(said)
 
 
-@pytest.mark.parametrize("version", [ssl.TLSVersion.TLSv1_2, ssl.TLSVersion.TLSv1_3])
-def test_no_session_is_resumed(tls, authority, version):
+def test_what_a_handshake_did_not_look_at_is_a_fault(tls, authority):
+    """A resumed session was served with an expired certificate, and so was a revoked one."""
+    files = TlsFiles(tls)
+    now, end = 1_800_000_000.0, "Nov 30 00:00:00 2030 GMT"
+    shown = {"issuer": issuer_of(authority), "serialNumber": "4D", "notAfter": end}
+    files.expires["revocation list"] = now + 1
+    assert files.fault(shown, now) == ""
+    assert "expired" in files.fault(shown, ssl.cert_time_to_seconds(end) + 1)
+    assert "CRL has expired" in files.fault(shown, now + 2)
+    tls.revoked.write_bytes(revocation_list(authority, [77]))
+    assert looked(files, now=True)
+    assert "revoked" in files.fault(shown, time())
+
+
+def test_no_session_of_tls_1_3_is_resumed(tls, authority):
     """A certificate that had expired since was accepted, with the session of an earlier day."""
-    client = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    client.maximum_version = version
+    client, servers = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT), []
     authority.configure_trust(client)
     authority.issue_cert("3.lab.example").configure_cert(client)
     ours = TlsFiles(replace(tls, revoked=None)).switches
@@ -307,6 +327,7 @@ def test_no_session_is_resumed(tls, authority, version):
         assert peer.read(5) == b"hello"  # TLS 1.3 sends sessions after the handshake
         assert not server.session_reused
         session = peer.session
+        servers.append(server)  # one that is dropped would take its session with it
 
 
 def test_the_last_days_of_switches_certificates_are_known(tls, authority):
