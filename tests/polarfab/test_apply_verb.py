@@ -58,7 +58,7 @@ def test_no_proxy_is_sent_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
     monkeypatch.delenv("no_proxy", raising=False)
     with HTTPServer(("127.0.0.1", 0), Controller) as server:
-        answering = Thread(target=server.handle_request)
+        answering = Thread(target=server.handle_request, daemon=True)
         answering.start()
         client = Client(f"http://127.0.0.1:{server.server_port}", "--to", "0123456789abcdef")
         assert client.post("reconcile", b"") == {}

@@ -31,6 +31,9 @@ from controller.switches.peers import (
 )
 from inventory.problems import InputError
 
+MOST_TURNS = 10_000
+"""Turns of the loop after which a test fails."""
+
 
 @pytest.fixture
 def now():
@@ -272,6 +275,7 @@ def test_a_flood_of_connections_keeps_no_repair_waiting(listener, monkeypatch):
     )
     clients = [socket.create_connection(address) for _ in range(20)]
     while order.count("accepted") < len(clients):
+        assert len(order) < MOST_TURNS
         order.append("tick")
         eventlet.sleep(0)
     assert "".join(word[0] for word in order) == "t" + "aaaaat" * 3 + "aaaaa"
@@ -294,6 +298,7 @@ def test_a_switch_that_reconnects_waits_for_no_stranger(rejected):
     entrance.serve(lambda _, address: served.append(address))
     turns = 0
     while len(served) < 51:
+        assert turns < MOST_TURNS
         turns += 1
         eventlet.sleep(0)
     assert ("192.0.2.1", 7) in served[:2]
@@ -398,6 +403,7 @@ def handshakes(authority, entrance, clients):
     entrance.serve(lambda *_: None)
     turns, answered = 0, {}
     while len(answered) < len(opened):
+        assert turns < MOST_TURNS
         eventlet.sleep(0)
         turns += 1
         for number, sock in enumerate(opened):
