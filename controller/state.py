@@ -349,7 +349,10 @@ class Overview:
         if event and event.type is LinkDown:
             return event.text
         name = "{node} {port} to {far_node} {far_port}".format_map(link)
-        return "flaps" if name in state.links.get("suppressed", ()) else "down since before"
+        is_up = name not in state.links.get("down", ())
+        return (
+            "flaps" if is_up and name in state.links.get("suppressed", ()) else "down since before"
+        )
 
     def _age(self, since: float) -> float:
         """Seconds since this time of day."""

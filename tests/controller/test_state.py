@@ -12,6 +12,9 @@ from tests.compilers.fabrics import polarfly_build
 from tests.controller.makers import loaded
 from tests.controller.management.test_alerts import Ports
 
+DOWN = "down, which an earlier process told"
+"""In place of an event: the link is down."""
+
 
 @pytest.mark.parametrize(
     ("events", "reason"),
@@ -21,6 +24,7 @@ from tests.controller.management.test_alerts import Ports
         (["port down", LinkSuppressed], "port down"),
         (["port down", LinkSuppressed, LinkUp], "flaps"),
         ([LinkSuppressed], "flaps"),
+        ([LinkSuppressed, DOWN], "down since before"),
         (["port down", LinkSuppressed, LinkReused], "port down"),
         (["drained", "port down"], "port down"),
         (["drained", "port down", "drained"], "drained"),
@@ -41,9 +45,15 @@ def test_a_dead_link_says_why_traffic_avoids_it_now(events, reason):
     link = [*ends[0], *ends[1]]
     fabric = LiveFabric(loaded(build), lambda *_: ("type", "code"))
     ports = Ports(dead, np.zeros(13, bool))
-    flapping = {"suppressed": ["{} {} to {} {}".format(*link)] if LinkSuppressed in events else []}
-    overview = Overview(lambda: replace(State.of(fabric, ports), links=flapping))
+    name = "{} {} to {} {}".format(*link)
+    links = {
+        "suppressed": [name] if LinkSuppressed in events else [],
+        "down": [name] if DOWN in events else [],
+    }
+    overview = Overview(lambda: replace(State.of(fabric, ports), links=links))
     for event in events:
+        if event is DOWN:
+            continue  # an earlier process told it
         if event is LinkSuppressed:
             overview.happened(LinkSuppressed(*link, 15.0))
         elif isinstance(event, str):
