@@ -48,7 +48,7 @@ class Push:
 
 @click.command("controller")
 @q_option(31)
-@shared("--framework", "else both")
+@shared("--framework", meaning="else both")
 @click.option(
     "--repeat", type=click.IntRange(1), default=3, help="Repetitions, of which the best counts."
 )

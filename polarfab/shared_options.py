@@ -235,13 +235,21 @@ SHARED: dict[str, dict[str, Any]] = {
 first words of their help."""
 
 
-def shared(name: str, meaning: str = "", *declarations: str, **settings: Any) -> Decorator[Any]:
+def shared(
+    name: str,
+    *,
+    meaning: str = "",
+    short_name: str | None = None,
+    parameter: str | None = None,
+    **settings: Any,
+) -> Decorator[Any]:
     """An option of `SHARED` for a verb.
 
     Args:
         name: the name of the option.
         meaning: what it means for this verb, for the help.
-        declarations: the name of the verb's parameter, or a short option.
+        short_name: a second name of one letter, such as `-o`.
+        parameter: the name of the verb's parameter, if it differs from that of the option.
         settings: arguments of `click.option` for this verb. `usual` is the value if the user sets
             none; unlike click's `default` it does not count as set by the user.
     """
@@ -254,12 +262,13 @@ def shared(name: str, meaning: str = "", *declarations: str, **settings: Any) ->
     text += f"; {meaning}" if meaning.strip() else meaning
     words, sign, default = text.partition("  [")
     help_line = f"{words.rstrip(';. ')}.{sign}{default}"
-    return click.option(name, *declarations, help=help_line, **declared)
+    declarations = [word for word in (name, short_name, parameter) if word is not None]
+    return click.option(*declarations, help=help_line, **declared)
 
 
 def output_option(meaning: str, **settings: Any) -> Decorator[Any]:
     """-o, the file or folder that a verb writes."""
-    return shared("--output", meaning, "-o", **settings)
+    return shared("--output", meaning=meaning, short_name="-o", **settings)
 
 
 def format_option(*names: str, what: str = "else a table") -> Decorator[Any]:
@@ -279,8 +288,12 @@ def target_options(
         rendered: whether the verb reads files or routes that were rendered before.
     """
     return together(
-        shared("--target", more, required=required),
-        shared("--set", "the same as at `render`" if rendered else "", "option_words"),
+        shared("--target", meaning=more, required=required),
+        shared(
+            "--set",
+            meaning="the same as at `render`" if rendered else "",
+            parameter="option_words",
+        ),
     )
 
 
@@ -323,9 +336,9 @@ def controller_options(verb: V) -> Decorated:
         return verb(*arguments, controller=controller, **parameters)
 
     options: Decorator[Decorated] = together(
-        shared("--to", "", "url"),
-        shared("--token-file", "the first is sent"),
-        shared("--ca", "for https", "authority"),
+        shared("--to", parameter="url"),
+        shared("--token-file", meaning="the first is sent"),
+        shared("--ca", meaning="for https", parameter="authority"),
     )
     return options(with_address)
 

@@ -10,18 +10,19 @@ and 4 have sent packets for 9 to switch 2. So the cells of 1, 3 and 4 for 9 diff
 tables. The level of (4, 9) is 1, that of (3, 9) is 2, and that of (1, 9) is 3: switch 1 sends
 nothing to 3 before 3 sends to 4, and 4 to 9.
 
-The row of an aggregate changes many destinations at once, so its level is the largest of theirs.
-Two kinds of destinations are served by an aggregate in one of the builds only:
+An *aggregate* is a row for many destinations, which serves those that have no row of their own. It
+changes all of them at once, so its level is the largest level of their cells. A destination may be
+served by an aggregate in only one of the two builds:
 
-- One gets a row of its own. It gets that row in round 0, doing what the old aggregate does, and the
-  row changes in the round of its level.
-- One loses its own row to the aggregate. The row is removed in the round in which both the cell and
-  the aggregate's row may change.
+- A destination that leaves its aggregate: from round 0 it has its own row with the old aggregate's
+  next hop. This row changes in the round of its own level, and the aggregate does not wait for it.
+- A destination that joins an aggregate: its own row is removed in the round in which both its cell
+  and the aggregate's row may change.
 
 For example, an aggregate of the destinations 8 and 9 serves both before and after. If its cell for
 8 has level 1 and that for 9 level 3, the row changes in round 3, for both. If 9 gets a row of its
-own, packets to 9 use that row from round 0 on. So the aggregate's row does not wait for 9: it
-changes in round 1, and the row of 9 in round 3.
+own, packets to 9 use that row from round 0 on. So the aggregate's row does not wait for 9: the
+aggregate's row changes in round 1, and the row of 9 in round 3.
 
 A *group* is consecutive switches that have rows for the same prefixes (`Routes.prefix`). In shapes,
 S is the number of switches, D of destinations, R of the rows of a switch.
@@ -81,7 +82,7 @@ class CellLevels:
     aggregate_levels: NDArray[np.uint8]
     """uint8[S, aggregates], the level of each aggregate's row."""
     is_merged: NDArray[np.bool_]
-    """bool[S, D], cells that lose their own row to an aggregate."""
+    """bool[S, D], cells that had a row of their own, and are served by an aggregate now."""
 
 
 def path_fibs(build: Build) -> tuple[Fib, ...]:
@@ -154,7 +155,7 @@ def levels(build: Build, fibs: tuple[Fib, ...], compare: Compare) -> Iterator[Ce
             is_changed=compared.is_changed,
             aggregates=covers.aggregates,
             aggregate_levels=aggregate_levels,
-            is_merged=compared.not_in_old_aggregate & ~covers.has_row,
+            is_merged=compared.not_in_old_aggregate & ~covers.waits_for_no_aggregate,
         )
 
 
@@ -184,18 +185,32 @@ def write_rounds(build: Build, fib: Fib, block: CellLevels, rounds: NDArray[np.u
         for prefix, by_switch in zip(prefixes.tolist(), rounds_of_prefixes.T, strict=True):
             # -1 stands for no aggregate, and no row has a prefix above the last of `fib`.
             if 0 <= prefix < len(fib.first_of_prefix) - 1:
-                start, end = fib.first_of_prefix[prefix : prefix + 2]
-                group, column = np.divmod(fib.by_prefix[start:end], rows)
-                by_group[group, :, column] = by_switch.reshape(groups, -1)[group]
+                group, row = _rows_of_prefix(fib, prefix, rows)
+                by_group[group, :, row] = by_switch.reshape(groups, -1)[group]
+
+
+def _rows_of_prefix(
+    fib: Fib, prefix: int, rows: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The groups of switches that have a row for a prefix, and the index of the row in each group.
+
+    Args:
+        fib: with an index of rows by prefix.
+        prefix: its number.
+        rows: R, how many rows each switch has.
+    """
+    start, end = fib.first_of_prefix[prefix : prefix + 2]
+    # `by_prefix` counts the rows of all groups through: row r of group g has index g * R + r.
+    return np.divmod(fib.by_prefix[start:end], rows)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Covers:
     """Which rows of the new tables serve D destinations: their own, or those of aggregates."""
 
-    has_row: NDArray[np.bool_]
-    """bool[S, D], cells that wait for no aggregate: they have a row for the destination alone, or
-    no aggregate covers it. bool[1, 1] if all cells have a row, which is broadcast."""
+    waits_for_no_aggregate: NDArray[np.bool_]
+    """bool[S, D], cells with a row for the destination alone, and cells whose destination has no
+    aggregate. bool[1, 1], which is broadcast, if all cells have a row of their own."""
     not_in_old_aggregate: NDArray[np.bool_]
     """bool[S, D], cells that no old aggregate serves."""
     aggregate_index: NDArray[np.int64]
@@ -224,17 +239,19 @@ class _Covers:
         """
         none = np.zeros(0, np.int64)
         if routes.exact:
-            every_cell_has_row = np.ones((1, 1), np.bool_)
-            return cls(every_cell_has_row, not_in_old_aggregate, none, none, none)
+            no_cell_waits = np.ones((1, 1), np.bool_)
+            return cls(no_cell_waits, not_in_old_aggregate, none, none, none)
         aggregate = routes.aggregate[destinations].astype(np.int64)
         aggregates, first_column, aggregate_index = np.unique(
             aggregate, return_index=True, return_inverse=True
         )
-        has_row = has_own_row(routes, fib, destinations)
+        waits_for_no_aggregate = has_own_row(routes, fib, destinations)
         # Where no aggregate covers a destination, a cell without a row of its own has no route, and
         # waits for no aggregate either.
-        has_row[:, aggregate < 0] = True
-        return cls(has_row, not_in_old_aggregate, aggregate_index, aggregates, first_column)
+        waits_for_no_aggregate[:, aggregate < 0] = True
+        return cls(
+            waits_for_no_aggregate, not_in_old_aggregate, aggregate_index, aggregates, first_column
+        )
 
 
 def has_own_row(routes: Routes, fib: Fib, destinations: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -250,8 +267,7 @@ def has_own_row(routes: Routes, fib: Fib, destinations: NDArray[np.int64]) -> ND
     by_group = routes.egress.reshape(groups, -1, rows)  # [groups, switches of a group, R]
     has_row = np.zeros((len(destinations), *by_group.shape[:2]), np.bool_)
     for index, destination in enumerate(destinations.tolist()):
-        start, end = fib.first_of_prefix[destination : destination + 2]
-        group, row = np.divmod(fib.by_prefix[start:end], rows)
+        group, row = _rows_of_prefix(fib, destination, rows)
         has_row[index, group] = by_group[group, :, row] != none
     return has_row.reshape(len(destinations), -1).T
 
@@ -261,8 +277,9 @@ def _levels(
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
     """The least levels of cells and of aggregates' rows that the rules of this module allow.
 
-    All levels begin at 0, and are raised until none is too low. Without aggregates, a level is
-    right as soon as those on its path are, so there are at most as many steps as links on a path.
+    All levels begin at 0, and are raised until none is too low. Without aggregates, the level of a
+    cell is right as soon as the levels of the cells on its path are. So there are at most as many
+    steps as links on a path.
 
     Args:
         next_switch: int32[W, S, D], the next switch of each cell on W paths.
@@ -288,7 +305,7 @@ def _levels(
             aggregate_levels = _aggregate_levels(raised, covers)
             # A cell without a row of its own changes with the row of its aggregate.
             raised = np.where(
-                covers.has_row | ~is_forwarded,
+                covers.waits_for_no_aggregate | ~is_forwarded,
                 raised,
                 np.maximum(raised, aggregate_levels[:, covers.aggregate_index]),
             )
@@ -301,13 +318,13 @@ def _levels(
 def _aggregate_levels(level: NDArray[np.uint8], covers: _Covers) -> NDArray[np.uint8]:
     """The level of each aggregate's row, uint8[S, aggregates]: the largest of its cells' levels.
 
-    It waits only for cells that an aggregate serves both in the old and in the new tables.
+    The row waits only for cells that an aggregate serves both in the old and in the new tables.
 
     Args:
         level: uint8[S, D], the levels of cells.
         covers: which rows serve the destinations.
     """
-    stays_in_aggregate = ~(covers.has_row | covers.not_in_old_aggregate)
+    stays_in_aggregate = ~(covers.waits_for_no_aggregate | covers.not_in_old_aggregate)
     level_by_cell = np.where(stays_in_aggregate, level, 0)
     largest: NDArray[np.uint8] = np.maximum.reduceat(level_by_cell, covers.first_column, axis=1)
     return largest

@@ -6,13 +6,14 @@ and classes differ. `repair_messages` encodes them:
 - in round 0 groups are corrected, and packets from hosts keep to the minimal ports of the classes
   that change;
 - then routes change, level by level;
-- in the last round these packets get their alternates back, and groups that nothing uses are
-  removed (docs/how-to/move.md). Where paths are shared at every hop, classes take the next hops
-  that they gain, and only now treat packets from these next hops as repaired ones.
+- in the last round packets from hosts get the alternates of their class back, and groups that
+  nothing uses are removed (docs/how-to/move.md). Where paths are shared at every hop, a class may
+  gain next hops. In the last round a class starts using its new next hops; only then is a packet
+  arriving from one treated as sent back by a repair.
 
 Switches that can do the same and hold the same generation get their messages from one computation
-over all their classes, role by role (`_Bundles`). A *generation* is one of two sets of class and
-group numbers. A *role* says which packets of a class a group is for, such as those from hosts
+over all their classes, role by role (`_ClassMessages`). A *generation* is one of two sets of class
+and group numbers. A *role* says which packets of a class a group is for, such as packets from hosts
 (`class_groups.GroupRole`). In shapes, m is the number of classes that change, A of the alternates
 of a class.
 """
@@ -90,8 +91,8 @@ def repair_messages(
             continue
         is_of_kind = np.zeros(len(generations), np.bool_)
         is_of_kind[switches] = True
-        bundles = _Bundles.of(encoder, after.classes, change.of_switches(is_of_kind), kind)
-        for part in (*bundles.groups_and_rows(), *bundles.carried(later), *bundles.spread(later)):
+        of_kind = _ClassMessages.of(encoder, after.classes, change.of_switches(is_of_kind), kind)
+        for part in (*of_kind.groups_and_rows(), *of_kind.carried(later), *of_kind.spread(later)):
             if len(part.block):
                 part.append_to(rounds)
     return [messages_of_switches for messages_of_switches in rounds if messages_of_switches]
@@ -158,7 +159,7 @@ class _Messages:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Bundles:
+class _ClassMessages:
     """Makes the messages for the m classes that change at switches of one kind."""
 
     encoder: Encoder
@@ -175,20 +176,20 @@ class _Bundles:
     """The groups of the classes after the change, one entry for each role."""
     class_number: Numbers
     """int64[m], the number of each class."""
-    next_hops_before: Numbers
+    next_hop_ports_before: Numbers
     """int[m, 1 + A], the ports of each class before the change, first the minimal port; 0 for a
     port without a weight."""
-    next_hops_after: Numbers
+    next_hop_ports_after: Numbers
     """int[m, 1 + A], the ports of each class after the change."""
 
     @classmethod
     def of(
         cls, encoder: Encoder, after: Classes, change: RepairRounds, kind: SwitchKind
-    ) -> _Bundles:
-        """Look up the classes that differ, and those to which rows that change lead.
+    ) -> _ClassMessages:
+        """Look up the classes that differ, and the classes to which rows that change lead.
 
-        The latter are needed although they do the same: while routes change, their packets from
-        hosts keep to the minimal port.
+        A class to which such a row leads is needed even if it stays the same: while routes change,
+        its packets from hosts keep to the minimal port.
 
         Args:
             encoder: encodes the tables that are held.
@@ -224,8 +225,8 @@ class _Bundles:
             old=old,
             new=new,
             class_number=class_number,
-            next_hops_before=_next_hops(before, switch, class_number),
-            next_hops_after=_next_hops(after, switch, class_number),
+            next_hop_ports_before=_next_hop_ports(before, switch, class_number),
+            next_hop_ports_after=_next_hop_ports(after, switch, class_number),
         )
 
     def groups_and_rows(self) -> Iterator[_Messages]:
@@ -273,14 +274,15 @@ class _Bundles:
         """Which groups are for packets from a next hop that their class gains, bool[m].
 
         A class gains next hops only where paths are shared at every hop, and sends packets to them
-        from the last round on. A packet that comes in from such a neighbour in the last round has
-        been sent back by a repair. One that comes in before has not: the old rows of the neighbour
-        lead here, and the class forwards the packet as it did. So these groups change last.
+        from the last round on. A packet that comes in from a new next hop in the last round has
+        been sent back by a repair. A packet that comes in from it in an earlier round has not: the
+        old rows of this neighbour lead here, and the class forwards the packet as before. So these
+        groups change last.
         """
         if not self.encoder.build.forwarding.every_hop:
             return np.zeros(len(groups.in_port), np.bool_)
-        after = self.next_hops_after
-        is_gained = (after > 0) & (self.next_hops_before != after)
+        after = self.next_hop_ports_after
+        is_gained = (after > 0) & (self.next_hop_ports_before != after)
         return np.asarray((is_gained & (after == groups.in_port[:, None])).any(axis=1))
 
     def _rows(self, groups: Groups, chosen: Flags, round: int = PREPARE) -> _Messages:
@@ -314,7 +316,7 @@ class _Bundles:
         if self.encoder.build.forwarding.every_hop:
             # The row of a class with several next hops (`_shared_rows`) matches the same packets as
             # the row that leads to the TRANSIT group, and replaces it.
-            next_hop_count = np.count_nonzero(self.next_hops_after, axis=1)
+            next_hop_count = np.count_nonzero(self.next_hop_ports_after, axis=1)
             is_removed[GroupRole.TRANSIT] &= next_hop_count <= 1
         if self.change.has_route_rounds:
             # Rows for packets from hosts are removed in round 0 and added in the last round, so
@@ -328,7 +330,7 @@ class _Bundles:
 
         Until the last round packets take only the next hops that the class has before and after.
         """
-        before, after = self.next_hops_before, self.next_hops_after
+        before, after = self.next_hop_ports_before, self.next_hop_ports_after
         in_both = np.where(before == after, after, 0)
         has_several = np.count_nonzero(after, axis=1) > 1
         # From what a class has before to what it has in both, and from there to what it has after.
@@ -358,8 +360,8 @@ class _Bundles:
     def carried(self, later: Encoder) -> Iterator[_Messages]:
         """Yield the rows for packets that carry an intermediate.
 
-        Each changes in the round of the route to its intermediate: the destination's own, or that
-        of its aggregate.
+        A row changes in the round of the route to its intermediate: of the intermediate's own route
+        if that changes, otherwise of the route of its aggregate.
 
         Args:
             later: encodes the tables that will be held.
@@ -409,7 +411,7 @@ class _Bundles:
         return _Messages(block, switch, np.full(len(switch), round))
 
 
-def _next_hops(classes: Classes, switch: Numbers, class_number: Numbers) -> Numbers:
+def _next_hop_ports(classes: Classes, switch: Numbers, class_number: Numbers) -> Numbers:
     """The ports of classes that have a weight, int[n, 1 + A]; 0 for the others.
 
     Args:

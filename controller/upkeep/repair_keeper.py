@@ -18,14 +18,16 @@ fields are in `_BuildUpkeep`: in `next_change` until its computation begins, fro
 | sending | `rounds.busy` | `_send` | `_finished`, called by `rounds` |
 | interrupted | sending, no `change.make_event` | `_interrupt` | `_finished` |
 
-- The next change may become due while another is computed or sent. It begins after that one.
+- The next change may become due while another is computed or sent. It begins after the other has
+  ended.
 - A change that is interrupted, or whose computation failed, becomes due again.
 - A change is *urgent* if it repairs a loss of packets. It does not wait for switches that are being
   read, and its rounds do not wait for slow ones. While a change is urgent, none is interrupted.
-- *Held routes* (`controller.upkeep.held_routes`) are collected while no change is sent. A due
-  change waits for them, until `_start_from_held_routes` takes them as the tables in force. A change
-  that was being computed when they were collected does not start from them: as it is sent they are
-  dropped, and their switches are read again after it.
+- *Held routes* are routes that a switch was read to hold instead of those of its program
+  (`controller.upkeep.held_routes`). They are collected while no change is sent. A due change waits
+  until `_start_from_held_routes` takes the held routes as the tables in force. If a change was
+  being computed when routes were collected, it started from other tables. As soon as that change
+  is sent, the held routes are dropped, and after it their switches are read again.
 - While the fabric moves to another build, the keeper begins no change of its own. If the move waits
   halfway, the mover asks for `DetouredBuilds` in its place (`detour_work`).
 """
@@ -97,7 +99,8 @@ class _Change:
     began: float = 0.0
     """When its computation began."""
     is_urgent: bool = False
-    """Whether packets are lost until it is in place; of the last change, whether they were."""
+    """Whether packets are lost until the change is in place. Of the last change, whether they
+    were."""
     make_event: EventMaker | None = None
     """Makes its event; None unless it is computed, and neither in place nor interrupted."""
     refusing_switches: set[int] = field(default_factory=set)
@@ -107,12 +110,12 @@ class _Change:
 
 @dataclass(slots=True)
 class _BuildUpkeep:
-    """The upkeep of a build: its tables before failures, and the state of its repair."""
+    """A build under upkeep: its tables before failures, and the state of its repair."""
 
     build: Build
     """The build without failures."""
-    programs: Encoder
-    """The programs that switches hold."""
+    encoder: Encoder
+    """Encodes the programs that switches hold, by the tables in force."""
     intact: IntactBuild
     """The tables without failures, prepared for repairs."""
     repair: RepairedTables
@@ -144,7 +147,11 @@ class Keeper(Upkeep):
     """
 
     _upkeep: _BuildUpkeep
-    """The upkeep of the loaded build."""
+    """The upkeep of the last build that was adopted.
+
+    `_upkeep_of_switch` is this upkeep if the build is loaded and has the switch. Methods that only
+    note what a switch reports use it. `_upkeep_in_charge` is this upkeep if the fabric uses its
+    programs, so if no move is under way. Methods that begin or end a change of tables use it."""
 
     def __init__(
         self, fabric: LiveFabric, duties: Duties | None = None, start: Start = at_once
@@ -177,18 +184,18 @@ class Keeper(Upkeep):
 
     def has_transit(self, vertex: int) -> bool:
         """Whether traffic is routed through a switch."""
-        upkeep = self._upkeep_of(vertex)
+        upkeep = self._upkeep_of_switch(vertex)
         return upkeep is None or not upkeep.links.drained[vertex]
 
     def is_cabled(self, vertex: int) -> bool:
         """Whether a switch that is not in sync may forward, as far as its neighbours report."""
-        upkeep = self._upkeep_of(vertex)
+        upkeep = self._upkeep_of_switch(vertex)
         return upkeep is not None and upkeep.links.is_cabled(vertex)
 
     @property
     def build(self) -> Build:
         """The build with its current tables, repaired."""
-        return self._upkeep.programs.build
+        return self._upkeep.encoder.build
 
     @property
     def is_settled(self) -> bool:
@@ -273,7 +280,7 @@ class Keeper(Upkeep):
         upkeep.backoff.succeeded()
         self.repairs += 1
         upkeep.repair, upkeep.change.make_event = detour.repair, detour.make_event
-        upkeep.programs.set_tables(detour.repair.tables)
+        upkeep.encoder.set_tables(detour.repair.tables)
 
     def report_detour(self) -> None:
         """Report that all switches which answer hold the tables of the detour."""
@@ -392,7 +399,7 @@ class Keeper(Upkeep):
         failures = Failures.of(upkeep.links)
         if self.duties.repair and failures:
             upkeep.repair = failures.tables_around(upkeep.intact)
-            upkeep.programs.set_tables(upkeep.repair.tables)
+            upkeep.encoder.set_tables(upkeep.repair.tables)
 
     # Called by the fabric
 
@@ -405,7 +412,7 @@ class Keeper(Upkeep):
         self._read_after_change.clear()  # all switches are read
         build, programs = current.build, current.programs
         before: _BuildUpkeep | None = getattr(self, "_upkeep", None)  # None for the first build
-        is_ours = before is not None and programs is before.programs
+        is_ours = before is not None and programs is before.encoder
         if before is not None:
             before.held_routes.clear()
             before.held_routes.expect(range(before.build.tables.switches))
@@ -417,7 +424,7 @@ class Keeper(Upkeep):
         intact = IntactBuild.of(build)
         self._upkeep = upkeep = _BuildUpkeep(
             build=build,
-            programs=programs.with_tables(build.tables, self.duties.discover),
+            encoder=programs.with_tables(build.tables, self.duties.discover),
             intact=intact,
             repair=repair_tables(intact, np.zeros(build.wiring.far.shape, np.bool_)),
             links=links,
@@ -425,29 +432,29 @@ class Keeper(Upkeep):
             held_routes=HeldRouteReadings({*range(build.tables.switches)}),
         )
         self._avoid_failures(upkeep)
-        return replace(current, programs=upkeep.programs)
+        return replace(current, programs=upkeep.encoder)
 
     def _upkeep_in_charge(self) -> _BuildUpkeep | None:
-        """The upkeep of the build; None while another module, such as a move, has the programs."""
+        """The upkeep if the fabric uses its programs; None in a move, which has its own."""
         upkeep = self._upkeep
-        return upkeep if self.fabric.current.programs is upkeep.programs else None
+        return upkeep if self.fabric.current.programs is upkeep.encoder else None
 
-    def _upkeep_of(self, vertex: int) -> _BuildUpkeep | None:
-        """The upkeep of the build if this is one of its switches, whoever has the programs now."""
+    def _upkeep_of_switch(self, vertex: int) -> _BuildUpkeep | None:
+        """The upkeep if its build is loaded and has this switch, also while a move is under way."""
         upkeep = self._upkeep
         is_loaded = self.fabric.identity == upkeep.build.identity
         return upkeep if is_loaded and vertex < upkeep.build.tables.switches else None
 
     def described(self, vertex: int, ports: bytes) -> None:
         """Take the ports that a switch has described, before its rows are read."""
-        if upkeep := self._upkeep_of(vertex):
+        if upkeep := self._upkeep_of_switch(vertex):
             upkeep.links.described(vertex, ports, self._now())
             if upkeep.links.links_changed:  # else the next tick is soon enough
                 self._react(upkeep)
 
     def program_read(self, vertex: int, is_held: bool) -> None:
         """Note that a switch was read to hold its program, or that it is known not to."""
-        if upkeep := self._upkeep_of(vertex):
+        if upkeep := self._upkeep_of_switch(vertex):
             if is_held:
                 upkeep.held_routes.note_in_sync(vertex)
                 upkeep.links.program_held(vertex)
@@ -456,15 +463,15 @@ class Keeper(Upkeep):
 
     def arrived(self, vertex: int) -> None:
         """Note that a switch has connected; its ports are not known yet."""
-        if upkeep := self._upkeep_of(vertex):
+        if upkeep := self._upkeep_of_switch(vertex):
             upkeep.held_routes.expect([vertex])
             upkeep.links.connected(vertex, self._now())
 
     def leaves_unchanged(self, vertex: int, program: FlowProgram, content: SwitchContent) -> bool:
         """Whether a switch is left unchanged for now, although it does not hold its program.
 
-        Between rounds no route changes on its own. The same is so where an earlier process has
-        begun a change of routes, until the other switches are read.
+        During a change a switch is not corrected by itself, since that could loop packets; nor at
+        start-up, until we know whether an earlier controller died in mid-change.
         """
         upkeep = self._upkeep_in_charge()
         if (
@@ -479,7 +486,7 @@ class Keeper(Upkeep):
         return upkeep.held_routes.collect(
             vertex,
             content,
-            upkeep.programs,
+            upkeep.encoder,
             self.fabric.present[vertex].generation,
             program,
             deadline=self._now() + self._longest_wait,
@@ -487,7 +494,7 @@ class Keeper(Upkeep):
 
     def left(self, vertex: int) -> None:
         """Note that a switch has left; a change that is not urgent is interrupted."""
-        if upkeep := self._upkeep_of(vertex):
+        if upkeep := self._upkeep_of_switch(vertex):
             upkeep.held_routes.forget(vertex)
             upkeep.links.left(vertex, self._now())
             is_in_charge = upkeep is self._upkeep_in_charge()
@@ -508,19 +515,19 @@ class Keeper(Upkeep):
 
     def port_status(self, vertex: int, message: bytes) -> None:
         """Take a switch's report of a change of a port."""
-        if upkeep := self._upkeep_of(vertex):
+        if upkeep := self._upkeep_of_switch(vertex):
             upkeep.links.port_status(vertex, message, self._now())
             self._react(upkeep)
 
     def packet_in(self, vertex: int, message: bytes) -> None:
         """Take a packet that a switch has sent to the controller: it may be one of discovery."""
-        upkeep = self._upkeep_of(vertex)
+        upkeep = self._upkeep_of_switch(vertex)
         if upkeep and upkeep.links.discovery:
             upkeep.links.discovery.received(vertex, message, self._now())
 
     def answered(self, vertex: int, turn: int) -> None:
         """Take a switch's answer to the echo request after the frames of a turn of discovery."""
-        upkeep = self._upkeep_of(vertex)
+        upkeep = self._upkeep_of_switch(vertex)
         discovery = upkeep.links.discovery if upkeep else None
         if discovery is None:
             return
@@ -618,14 +625,14 @@ class Keeper(Upkeep):
         return has_time and self._awaits_switch(upkeep, upkeep.next_change.waits_for_slow)
 
     def _awaits_switch(self, upkeep: _BuildUpkeep, counts_slow: bool) -> bool:
-        """Whether a switch is being read, or programmed. Those with `held_routes` do not count.
+        """Whether a switch is being read, or programmed. Switches with held routes do not count.
 
         Args:
             upkeep: the upkeep of the build.
             counts_slow: whether slow switches count, too, and those that are disconnected but do
                 not count as gone yet.
         """
-        switches = set(upkeep.programs.by_datapath_id.values())
+        switches = set(upkeep.encoder.by_datapath_id.values())
         for vertex in switches - upkeep.held_routes.by_vertex.keys():
             switch = self.fabric.present.get(vertex)
             if switch is None:
@@ -650,7 +657,7 @@ class Keeper(Upkeep):
         if waits and self._awaits_switch(upkeep, counts_slow=not has_failed_link):
             return
         upkeep.repair = tables_as_held(upkeep.intact, upkeep.repair, held_routes.by_vertex)
-        upkeep.programs.set_tables(upkeep.repair.tables)
+        upkeep.encoder.set_tables(upkeep.repair.tables)
         upkeep.next_change.is_due = True
         self._set_wait(upkeep.next_change, ROUND_PATIENCE, for_slow=False)
         for vertex in held_routes.take():
@@ -666,7 +673,7 @@ class Keeper(Upkeep):
             upkeep.repair,
             failures,
             upkeep.intact,
-            upkeep.programs.as_now(),
+            upkeep.encoder.as_now(),
             self._generations(self.fabric.in_sync),
         )
         upkeep.next_change.is_due, change.began = False, self.fabric.clock()
@@ -694,8 +701,8 @@ class Keeper(Upkeep):
             return None
         upkeep.backoff.succeeded()
         upkeep.repair, upkeep.change.make_event = repair.tables, repair.make_event
-        upkeep.programs.set_tables(repair.tables.tables)
-        self._drop_outdated_messages(upkeep.programs, repair)
+        upkeep.encoder.set_tables(repair.tables.tables)
+        self._drop_outdated_messages(upkeep.encoder, repair)
         return repair
 
     def _send(self, upkeep: _BuildUpkeep, repair: TableRepair) -> None:

@@ -43,7 +43,7 @@ FABRIC_FORMATS = ("fabric", "library")
 @click.command("localise")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
 @click.argument("report", metavar="[REPORT]", type=click.Path(path_type=Path), required=False)
-@shared("--set", "those of target srv6", "option_words")
+@shared("--set", meaning="those of target srv6", parameter="option_words")
 @format_option("csv")
 @json_option
 def localise(
@@ -156,8 +156,8 @@ def _read_planes(_ctx: click.Context, _param: click.Parameter, text: str) -> tup
     callback=_read_planes,
     help="The planes that paths may take, from 1.",
 )
-@shared("--fail", "", "failures")
-@shared("--set", "those of target srv6", "option_words")
+@shared("--fail", parameter="failures")
+@shared("--set", meaning="those of target srv6", parameter="option_words")
 @format_option(*PATH_FORMATS)
 @output_option("a file; else standard output")
 @json_option

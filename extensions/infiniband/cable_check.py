@@ -76,7 +76,7 @@ def checked_cables(files: SubnetFiles) -> CheckedCables:
         for guid, host in subnet.hosts.items()
         if host in host_at
     ]
-    return CheckedCables(vertex_of_id, far, LidEnds.of(ends, files.lids))
+    return CheckedCables(vertex_of_id, far, LidEnds.of(ends, files.lids_per_host))
 
 
 def _checked_switches(files: SubnetFiles, subnet: SubnetText) -> dict[str, int]:

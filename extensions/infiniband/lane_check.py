@@ -53,7 +53,7 @@ def check_levels(files: SubnetFiles, ends: LidEnds, levels: PolicyLevels) -> Non
     """Compare the level of every pair of hosts with the lane of their switches."""
     first_lid = ends.first_of_host
     vertex, guid = ends.vertex[first_lid], ends.guid[first_lid]
-    expected = files.lanes.layer[np.ix_(vertex, vertex)]
+    expected = files.virtual_lanes.layer[np.ix_(vertex, vertex)]
     differs = levels.level != expected
     for source in np.flatnonzero(differs.any(axis=1)).tolist():
         # One message for all destinations of a host, with the first of them.

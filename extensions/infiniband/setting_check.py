@@ -88,14 +88,18 @@ def maps_levels_to_lanes(text: str, lanes: int) -> bool:
 
 def check_settings(files: SubnetFiles) -> None:
     """Compare opensm.conf; a setting without a rule differs, too, as it may undo others."""
-    file, differences, lanes = files.folder / "opensm.conf", files.differences, files.lanes.count
+    file, differences, lanes = (
+        files.folder / "opensm.conf",
+        files.differences,
+        files.virtual_lanes.count,
+    )
     settings = read_settings(file, differences)
     rules = SETTINGS | (LANE_SETTINGS if lanes > 1 else {})
     for name in rules.keys() | settings.keys():
         value = settings.get(name, ABSENT)
         stated = f"{name} {value.text}"
         if rule := rules.get(name):
-            if not rule.fits(value.text, lanes, files.lids):
+            if not rule.fits(value.text, lanes, files.lids_per_host):
                 differences.add(file, value.line, stated, rule.expected.format(lanes))
         elif name.startswith(ROUTING_SETTINGS):
             differences.add(file, value.line, stated, "no such setting")
@@ -106,12 +110,12 @@ def check_settings(files: SubnetFiles) -> None:
 def check_environment(files: SubnetFiles) -> None:
     """Compare hosts.env: the environment variables by which MPI jobs use several LIDs."""
     file, differences = files.folder / "hosts.env", files.differences
-    uses_levels = files.lid_layers is not None or files.lanes.count > 1
+    uses_levels = files.lid_layers is not None or files.virtual_lanes.count > 1
     expected = {
-        "OMPI_MCA_btl_openib_max_lmc": str(files.lids.bit_length() - 1),
+        "OMPI_MCA_btl_openib_max_lmc": str(files.lids_per_host.bit_length() - 1),
         "OMPI_MCA_btl_openib_ib_path_record_service_level": str(int(uses_levels)),
-        "UCX_IB_LID_PATH_BITS": f"0-{files.lids - 1}",
-        "UCX_IB_NUM_PATHS": str(files.lids),
+        "UCX_IB_LID_PATH_BITS": f"0-{files.lids_per_host - 1}",
+        "UCX_IB_NUM_PATHS": str(files.lids_per_host),
     }
     settings = read_settings(file, differences, "=")
     for name in expected.keys() | settings.keys():

@@ -1,4 +1,8 @@
-"""The files of target opensm, and what they are compared with: a build and its LID layers."""
+"""The files of target opensm, and what they are compared with: a build and its LID layers.
+
+A LID is an InfiniBand address. A host may have several, and packets to another LID of the same host
+take another path: each LID has a routing layer of its own (`lid_layers`).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +19,10 @@ from extensions.lossless.layers import Layers, deadlock_free_layers
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SubnetFiles:
-    """A folder of files for OpenSM, the build that they were written for, and how they differ."""
+    """A folder of files for OpenSM, the build that they were written for, and how they differ.
+
+    OpenSM is the subnet manager of InfiniBand: it configures the switches by these files.
+    """
 
     build: Build
     """The build of one plane."""
@@ -24,16 +31,16 @@ class SubnetFiles:
     differences: DifferenceList
     """Collects the differences between the files and the build."""
     lid_layers: LidLayers | None
-    """The layers of the LIDs of hosts; None if each host has one LID."""
+    """For each LID of a host, the routing layer that leads to it; None if each host has one LID."""
 
     @property
-    def lids(self) -> int:
+    def lids_per_host(self) -> int:
         """How many LIDs a host has."""
         return len(self.lid_layers.tables) if self.lid_layers else 1
 
     @property
-    def lanes(self) -> Layers:
-        """The lane of each pair of switches, as the layers of the build have it."""
+    def virtual_lanes(self) -> Layers:
+        """The virtual lane for each pair of switches."""
         return self.lid_layers.lanes if self.lid_layers else deadlock_free_layers(self.build)
 
     def vertices(self) -> dict[str, int]:

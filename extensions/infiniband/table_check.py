@@ -77,7 +77,7 @@ def _lids_of_lines(files: SubnetFiles, ends: LidEnds, table: TableText) -> _Lids
     # The first LID of each line's port. OpenSM may give a port other LIDs than the file has, but
     # the lowest bits stay: they say which of the port's LIDs the line is for.
     number = np.searchsorted(ends.guid, table.guid).clip(0, last)
-    number = np.where(ends.port[number] > 0, number + table.lid % files.lids, number)
+    number = np.where(ends.port[number] > 0, number + table.lid % files.lids_per_host, number)
     number = number.clip(0, last)
     exists = ends.guid[number] == table.guid
     for row in np.flatnonzero(~exists).tolist():

@@ -38,7 +38,9 @@ AGREEMENTS = {True: "yes", False: "no", None: "undecided"}
 @click.command("reproduce")
 @click.argument("names", metavar="list|all|FIGURE…", nargs=-1)
 @click.option("--paper", default="", show_default=False, help="Only exhibits of this paper.")
-@shared("--quick", "small sizes are simulated, for a look without verdicts; list always does so")
+@shared(
+    "--quick", meaning="small sizes are simulated, for a look without verdicts; list always does so"
+)
 @output_option("a folder of data, pictures and verdicts; results of the same code in it are read")
 @click.option(
     "--check",

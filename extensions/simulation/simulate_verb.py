@@ -63,7 +63,9 @@ def _read_failures(_: click.Context, __: click.Parameter, words: tuple[str, ...]
 @click.argument(
     "folders", metavar="BUILD…", nargs=-1, required=True, type=click.Path(path_type=Path)
 )
-@shared("--pattern", "those of throughput, or a file of rates between switches; else uniform")
+@shared(
+    "--pattern", meaning="those of throughput, or a file of rates between switches; else uniform"
+)
 @click.option(
     "--collective",
     metavar="NAME",
@@ -147,7 +149,12 @@ def _read_failures(_: click.Context, __: click.Parameter, words: tuple[str, ...]
 @click.option(
     "--warmup", type=click.IntRange(0, 10**6), default=1_500, help="Cycles before the measurement."
 )
-@shared("--fail", "from a cycle on, as in 3-8@2000", "failures", callback=_read_failures)
+@shared(
+    "--fail",
+    meaning="from a cycle on, as in 3-8@2000",
+    parameter="failures",
+    callback=_read_failures,
+)
 @shared("--seed")
 @click.option(
     "--runs",

@@ -1,9 +1,12 @@
 """Make the `ClassStates` of a build: what its switches do with packets, class by class.
 
-The local proof (`state_proof`) reads the `ClassStates`. They tell over which links a class balances
-the packets of hosts (its *balanced links*), and what the forwarding rule does with packets in
-transit. This module reads the balanced links from the weights of the tables. It goes through the
-tables in blocks of switches, so that it never has the alternates of all switches in one array.
+An *egress class* is what all routes of a switch with the same next hops share: the minimal port,
+and other ports with weights, its *alternates*. The local proof (`state_proof`) reads the
+`ClassStates`. They tell over which links a class balances the packets of hosts (its *balanced
+links*), and what the forwarding rule does with packets in transit.
+
+This module reads the balanced links from the weights of the tables. It goes through the tables in
+blocks of switches, so that it never has the alternates of all switches in one array.
 `class_cases.tabulate_classes` asks the rule.
 """
 
@@ -32,9 +35,12 @@ from compilers.tables.packed_alternates import AlternateLinks, AlternateWeights,
 
 MINIMAL_LINK = 0
 """The index of the minimal link in `Program.order`."""
-MINIMAL_WEIGHT, ALTERNATES_WEIGHT = 0, 1
-"""Indexes in the weights of a class: of the minimal port's weight, and of the weight of all
-alternates (`AlternateWeights`) or of the first of them (an array of weights)."""
+MINIMAL_WEIGHT = 0
+"""The index of the minimal port's weight in the weights of a class."""
+FIRST_ALTERNATE_WEIGHT = 1
+"""The index of the first alternate's weight in an array of weights; the others follow."""
+EVERY_ALTERNATE_WEIGHT = 1
+"""The index of the weight that all alternates share, in packed weights (`AlternateWeights`)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -83,24 +89,27 @@ def class_states(build: Build, may_fail: NDArray[np.bool_]) -> ClassStates:
         has_hosts=has_hosts,
         in_use=has_hosts | (wiring.far >= 0).any(axis=1),
     )
-    for_packets(packet_count(build), tabulate_classes)(states, choices, may_fail)
+    # Machine code if there are many packets, else Python. It fills `cases`, `bounce_link` and
+    # `summary` of the states.
+    tabulate = for_packets(packet_count(build), tabulate_classes)
+    tabulate(states, choices, may_fail)
     return states
 
 
-def balanced_links_of(build: Build, port_use: PortUse, minimal: NDArray[np.int16]) -> BalancedLinks:
+def balanced_links_of(part: Build, port_use: PortUse, minimal: NDArray[np.int16]) -> BalancedLinks:
     """The balanced links: the minimal link and the alternates, as far as they have a weight.
 
     Args:
-        build: with the classes of n switches.
-        port_use: the use of their ports.
+        part: a build with the classes of n of its switches only (`classes_of`).
+        port_use: the use of the ports of these switches.
         minimal: int16[n, C], the minimal link of each class, -1 where there is none.
     """
-    weight = build.tables.classes.weight
-    if isinstance(weight, AlternateWeights) and (packed := packed_alternates(build, port_use)):
+    weight = part.tables.classes.weight
+    if isinstance(weight, AlternateWeights) and (packed := packed_alternates(part, port_use)):
         alternates = _packed_alternates(weight, packed)
         minimal_weight = weight.packed.weight[..., MINIMAL_WEIGHT]
     else:
-        alternates = _listed_alternates(build, port_use)
+        alternates = _listed_alternates(part, port_use)
         minimal_weight = np.asarray(weight)[..., MINIMAL_WEIGHT]
     uses_minimal = (minimal_weight > 0) & (minimal >= 0)
     s, c = np.nonzero(uses_minimal)
@@ -111,18 +120,20 @@ def balanced_links_of(build: Build, port_use: PortUse, minimal: NDArray[np.int16
 
 def _packed_alternates(weight: AlternateWeights, packed: AlternateLinks) -> BalancedLinks:
     """The alternates with a weight, if all alternates of a class have the same weight."""
-    has_weight = weight.packed.weight[..., ALTERNATES_WEIGHT] > 0
+    has_weight = weight.packed.weight[..., EVERY_ALTERNATE_WEIGHT] > 0
+    # The n-th weight is that of the n-th alternate. Damaged tables may have more of one than of the
+    # other: then an alternate without a weight is no choice, nor is a weight without an alternate.
     count = np.minimum(set_bits(packed.links), set_bits(weight.packed.links)).astype(np.int64)
     links = np.where(has_weight[..., None], packed.links, np.uint8(0))
     return BalancedLinks(links, np.where(has_weight, count, 0))
 
 
-def _listed_alternates(build: Build, port_use: PortUse) -> BalancedLinks:
+def _listed_alternates(part: Build, port_use: PortUse) -> BalancedLinks:
     """The alternates with a weight, if each alternate has a weight of its own."""
-    classes = build.tables.classes
-    links = np.zeros((*classes.port.shape, (build.wiring.far.shape[1] + 7) // 8), np.uint8)
+    classes = part.tables.classes
+    links = np.zeros((*classes.port.shape, (part.wiring.far.shape[1] + 7) // 8), np.uint8)
     alternate, weight = port_use.links(np.asarray(classes.alternate)), np.asarray(classes.weight)
-    has_weight = (alternate >= 0) & (weight[..., ALTERNATES_WEIGHT:] > 0)
+    has_weight = (alternate >= 0) & (weight[..., FIRST_ALTERNATE_WEIGHT:] > 0)
     s, c, n = np.nonzero(has_weight)
     byte, bit = byte_and_bit(alternate[s, c, n])
     np.bitwise_or.at(links, (s, c, byte), bit)

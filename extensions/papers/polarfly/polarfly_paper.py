@@ -36,8 +36,10 @@ EXHIBITS = [
         "polarfly",
         "fig",
         {
-            scale.degrees: "Feasible degrees of PolarFly and Slim Fly",
-            scale.moore_bound: "Scalability of direct diameter-2 topologies: the Moore bound",
+            scale.figure_1_degrees: "Feasible degrees of PolarFly and Slim Fly",
+            scale.figure_2_moore_bound: (
+                "Scalability of direct diameter-2 topologies: the Moore bound"
+            ),
             structure.geometry: "Two lines, and the line perpendicular to both",
             structure.er3: "The dot-product construction of ER_3",
             structure.rack_layout: "The layout: quadrics and fans",

@@ -1,7 +1,11 @@
 """Figures 1 and 2 of the PolarFly paper, about its size: feasible degrees, and the Moore bound.
 
+The *Moore bound* is the most vertices that a graph of a degree and a diameter can have. A degree is
+*feasible* if the family has a network of this degree.
+
 Each function with the parameter `_quick` reproduces a figure and returns its claims and plots as
-`Evidence`; `polarfly_paper` lists them.
+`Evidence`; `polarfly_paper` lists these functions. All exhibits take `_quick`, for small sizes;
+these figures are computed by formulas and ignore it.
 """
 
 from __future__ import annotations
@@ -17,8 +21,7 @@ from numpy.typing import NDArray
 from compilers.drawing.plots import Curve, Panel, efficiency
 from compilers.evaluation.comparison.designs import designs_of_radixes, families
 from compilers.topology.families import build_topology
-from compilers.topology.family import Design
-from compilers.topology.family import moore_bound as moore
+from compilers.topology.family import Design, moore_bound
 from compilers.topology.polarity import order
 from extensions.baselines import slimfly
 from extensions.papers.exhibit import Evidence, PaperClaim
@@ -29,9 +32,18 @@ MOST_DEGREE = 10_000_000
 """The degree up to which feasible degrees are counted, for the asymptotic claim."""
 LARGEST_DRAWN_RADIX = 128
 """The largest radix of figures 1 and 2."""
+DRAWN_FAMILIES = ("polarfly", "slimfly", "hyperx")
+"""The families of figure 2."""
+LARGEST_BUILT_RADIX = 20
+"""The radix up to which networks of figure 2 are built, and their orders and diameters counted."""
+LARGE_PRIME = 65_537
+"""A prime so large that the fraction of the Moore bound is near its limit."""
+HOFFMAN_SINGLETON_DEGREE = 7
+"""The degree above which PolarFly and Slim Fly are compared. At this degree Slim Fly is a Moore
+graph, and there is no PolarFly."""
 
 
-def degrees(_quick: bool) -> Evidence:
+def figure_1_degrees(_quick: bool) -> Evidence:
     """Figure 1: feasible degrees of PolarFly and Slim Fly."""
     powers = prime_powers(MOST_DEGREE)
     polarfly, slim_fly = (
@@ -53,6 +65,8 @@ def _degree_claims(
         PaperClaim(
             statement="asymptotically 50 % more degrees",
             printed=1.5,
+            # Near n the density of prime powers is 1 / ln(n). We divide by the ratio of the
+            # densities at the largest q of PolarFly and of Slim Fly; in the limit it is 1.
             computed=ratio * log(MOST_DEGREE) / log(2 * MOST_DEGREE / 3),
             rounding=0.005,
             interpretation=f"Up to degree {MOST_DEGREE:,} there are {100 * (ratio - 1):.0f} % more."
@@ -80,9 +94,9 @@ def _degree_panels(polarfly: NDArray[np.int64], slim_fly: NDArray[np.int64]) -> 
     limits = np.arange(3, LARGEST_DRAWN_RADIX + 1)
     counts = tuple(
         Curve(
-            name, tuple(limits.tolist()), tuple(np.searchsorted(degrees, limits, "right").tolist())
+            name, tuple(limits.tolist()), tuple(np.searchsorted(feasible, limits, "right").tolist())
         )
-        for name, degrees in (("PolarFly", polarfly), ("Slim Fly", slim_fly))
+        for name, feasible in (("PolarFly", polarfly), ("Slim Fly", slim_fly))
     )
     marks = tuple(
         Curve(name, tuple(drawn.tolist()), (line,) * len(drawn))
@@ -122,18 +136,7 @@ def slim_fly_degrees(powers: NDArray[np.int64]) -> NDArray[np.int64]:
     return sorted_degrees[np.diff(sorted_degrees, prepend=0) > 0]
 
 
-DRAWN_FAMILIES = ("polarfly", "slimfly", "hyperx")
-"""The families of figure 2."""
-LARGEST_BUILT_RADIX = 20
-"""The radix up to which networks of figure 2 are built, and their orders and diameters counted."""
-LARGE_PRIME = 65_537
-"""A prime so large that the fraction of the Moore bound is near its limit."""
-HOFFMAN_SINGLETON_DEGREE = 7
-"""The degree above which PolarFly and Slim Fly are compared. At this degree Slim Fly is a Moore
-graph, and there is no PolarFly."""
-
-
-def moore_bound(_quick: bool) -> Evidence:
+def figure_2_moore_bound(_quick: bool) -> Evidence:
     """Figure 2: the fraction of the Moore bound that networks of diameter 2 reach."""
     designs = [
         design
@@ -186,13 +189,13 @@ def _moore_limit_claims() -> tuple[PaperClaim, ...]:
         PaperClaim(
             statement=f"asymptotically all of it, at q = {LARGE_PRIME:,}",
             printed=100,
-            computed=100 * order(LARGE_PRIME) / moore(LARGE_PRIME + 1, 2),
+            computed=100 * order(LARGE_PRIME) / moore_bound(LARGE_PRIME + 1, 2),
             reading_error=0.01,
         ),
         PaperClaim(
             statement=f"Slim Fly: asymptotically 8/9, at q = {LARGE_PRIME:,}",
             printed=100 * 8 / 9,
-            computed=100 * slimfly.order(LARGE_PRIME) / moore(slimfly.degree(LARGE_PRIME), 2),
+            computed=100 * slimfly.order(LARGE_PRIME) / moore_bound(slimfly.degree(LARGE_PRIME), 2),
             reading_error=0.01,
         ),
     )

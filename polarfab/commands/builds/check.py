@@ -46,7 +46,7 @@ PORT_NUMBERS_HINT = (
     type=click.Path(path_type=Path),
     help="Take this inventory in place of the one that FABRIC names.",
 )
-@shared("--from", "its cables, hosts and numbers stay", "old")
+@shared("--from", meaning="its cables, hosts and numbers stay", parameter="old")
 @json_option
 def spec(fabric_file: str, inventory: Path | None, old: Path | None, as_json: bool) -> None:
     """Check FABRIC (fabric.yaml, - for stdin) and the inventory it names; write nothing.

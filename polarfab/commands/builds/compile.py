@@ -34,8 +34,10 @@ if TYPE_CHECKING:
 @click.argument("fabric_file", metavar="FABRIC", type=click.Path(allow_dash=True))
 @output_option("a build is replaced when all went well", usual=Path("build"))
 @click.option("--no-verify", is_flag=True, help="Leave the walk over all pairs to `verify`.")
-@shared("--quick", "no failures are tried: those of `protect` are left to `verify`")
-@shared("--from", "its cables, hosts and numbers stay, not those in OUTPUT", "old")
+@shared("--quick", meaning="no failures are tried: those of `protect` are left to `verify`")
+@shared(
+    "--from", meaning="its cables, hosts and numbers stay, not those in OUTPUT", parameter="old"
+)
 @shared("--replace-cables")
 @json_option
 def command(

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 @click.command("diff")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
-@shared("--from", "", "old", required=True)
+@shared("--from", parameter="old", required=True)
 @target_options(more="compare what `render` writes for it")
 @json_option
 def command(

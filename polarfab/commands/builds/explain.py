@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
 @click.argument("source", metavar="SRC")
 @click.argument("destination", metavar="DST")
-@shared("--fail", "", "failures")
-@shared("--target", "its names of nodes and ports are printed")
+@shared("--fail", parameter="failures")
+@shared("--target", meaning="its names of nodes and ports are printed")
 @click.option(
     "--layer1", is_flag=True, help="Show the plugs, cassettes and trunks of each link, too."
 )

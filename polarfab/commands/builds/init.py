@@ -25,7 +25,7 @@ from polarfab.shared_options import shared
     type=click.Choice(TRAFFIC),
     help="Take the balance that fits this traffic; measured is read from traffic.csv.",
 )
-@shared("--name", "of the fabric  [default: the folder's]")
+@shared("--name", meaning="of the fabric  [default: the folder's]")
 @json_option
 def command(
     folder: Path,

@@ -47,7 +47,7 @@ NO_VALUE = "–"
 
 @click.command("throughput")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
-@shared("--pattern", "or a CSV file of rates; by default all patterns")
+@shared("--pattern", meaning="or a CSV file of rates; by default all patterns")
 @click.option(
     "--guarantee",
     is_flag=True,

@@ -86,7 +86,7 @@ def _emitted_place(
     "or nodes at once; of module+node; or of the groups in FILE.yaml. By default the "
     "failures that `protect` covers.",
 )
-@shared("--quick", "no failures are tried")
+@shared("--quick", meaning="no failures are tried")
 @click.option(
     "--sample",
     metavar="N|all",
@@ -94,7 +94,7 @@ def _emitted_place(
     help="Try so many of the cases in which several things fail at once. By default all cases of "
     "two, if that is quick, and otherwise 1000.",
 )
-@shared("--seed", "of the sample")
+@shared("--seed", meaning="of the sample")
 @click.option(
     "--method",
     type=click.Choice(["auto", "walk", "local"]),

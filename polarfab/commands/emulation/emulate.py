@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 @click.command("emulate")
 @click.argument("scenario", metavar="SCENARIO", required=False)
-@shared("--engine", "else what the scenario says")
-@shared("--framework", "Ryu when both are installed")
+@shared("--engine", meaning="else what the scenario says")
+@shared("--framework", meaning="Ryu when both are installed")
 @run_options
 @click.option(
     "--cli",
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help="When all is checked, Mininet's prompt inside; path, fail, heal and load know the fabric.",
 )
-@shared("--unverified", "what its tables do wrong is reported")
+@shared("--unverified", meaning="what its tables do wrong is reported")
 @json_option
 def command(
     scenario: str | None,

@@ -13,9 +13,9 @@ from polarfab.shared_options import run_options, shared
 
 @click.command("rehearse")
 @click.argument("folder", metavar="BUILD|FABRIC")
-@shared("--from", "", "old", required=True)
-@shared("--engine", "auto, mininet, ovs-fabric or model")
-@shared("--framework", "Ryu when both are installed")
+@shared("--from", parameter="old", required=True)
+@shared("--engine", meaning="auto, mininet, ovs-fabric or model")
+@shared("--framework", meaning="Ryu when both are installed")
 @click.option(
     "--interval",
     default=0.1,
@@ -48,15 +48,15 @@ def command(
 
     Both are build folders or fabric.yaml files. Switches and cables of both are brought up first.
     The controller moves the fabric in the rounds of `polarfab plan`. Then BUILD is checked in full.
-    First the probe runs while nothing happens: where it loses packets by itself, it is slowed down,
-    and where that does not help, the exit code is 1.
+    First the same traffic runs without a move, to see that the machine itself loses nothing. If it
+    loses packets, the traffic is slowed down. If that does not help, the exit code is 1.
 
     \b
         polarfab rehearse larger --from build --report out
     """
     from mininet_scenarios.run.emulation import move_scenario
 
-    loaded = move_scenario(
+    scenario = move_scenario(
         str(old),
         new=folder,
         engine=engine or "auto",
@@ -64,7 +64,8 @@ def command(
         interval=interval,
         pairs=pairs,
     )
-    arguments = [
+    # The command line, for the report.
+    command_line = [
         "rehearse",
         folder,
         "--from",
@@ -74,4 +75,4 @@ def command(
         "--pairs",
         str(pairs),
     ]
-    run(loaded, arguments, as_json, keep, report, unverified)
+    run(scenario, command_line, as_json, keep, report, unverified)

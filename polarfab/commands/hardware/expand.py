@@ -39,7 +39,11 @@ MOST_NAMED = 8
     "--clusters",
     help="quadric:N for odd q, fan:N, nucleus for even q.",
 )
-@shared("--from", "BUILD is the same fabric with more of it installed; a fabric.yaml, too", "old")
+@shared(
+    "--from",
+    meaning="BUILD is the same fabric with more of it installed; a fabric.yaml, too",
+    parameter="old",
+)
 @click.option(
     "--spec",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),

@@ -39,8 +39,12 @@ def command() -> None:
     help="The site's name in NetBox; the fabric's without it.",
 )
 @click.option("--role", default="switch", help="The devices' role.")
-@shared("--target", "ports are named as it does")
-@shared("--from", "its cables, hosts and units are exported, not those of ./build", "old")
+@shared("--target", meaning="ports are named as it does")
+@shared(
+    "--from",
+    meaning="its cables, hosts and units are exported, not those of ./build",
+    parameter="old",
+)
 @json_option
 def export(
     fabric: str,

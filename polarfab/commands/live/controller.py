@@ -25,7 +25,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 
 @click.command("controller")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
-@shared("--framework", "Ryu when both are installed")
+@shared("--framework", meaning="Ryu when both are installed")
 @click.option(
     "--listen", default="127.0.0.1:6653", metavar="HOST:PORT", help="Where switches connect to."
 )
@@ -73,7 +73,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     metavar="NAME",
     help="A name by which clients reach the API; addresses, localhost and HOST need none.",
 )
-@shared("--token-file", "who has one may change things by the API")
+@shared("--token-file", meaning="who has one may change things by the API")
 @click.option(
     "--token-to-read", is_flag=True, help="Reading by the API needs a token, too, but for health."
 )
@@ -113,13 +113,13 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     metavar="SECONDS",
     help="When a switch that has not connected since the start counts as gone.",
 )
-@shared("--unverified", "its tables may lose packets or loop")
+@shared("--unverified", meaning="its tables may lose packets or loop")
 @click.option(
     "--store",
     metavar="URL,…",
     help="etcd, where several controllers of a fabric agree on a leader; one alone needs none.",
 )
-@shared("--name", "what the others call this controller  [default: the host's]")
+@shared("--name", meaning="what the others call this controller  [default: the host's]")
 @click.option(
     "--app",
     "apps",

@@ -55,7 +55,7 @@ EVERYWHERE_PREFIX = "control_plane."
 
 @click.command("plan")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
-@shared("--from", "else what the controller has", "old")
+@shared("--from", meaning="else what the controller has", parameter="old")
 @controller_options
 @shared("--unverified")
 @json_option

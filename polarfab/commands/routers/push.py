@@ -33,8 +33,10 @@ UNRESOLVED = re.compile("resolve host|Name or service|nodename nor|UnknownHost|C
 @click.command("push")
 @click.argument("folder", metavar="BUILD", type=click.Path(path_type=Path))
 @target_options(more="by default the system of each switch in fabric.yaml or the inventory")
-@shared("--from", "change the routes of all switches in the rounds of `plan`", "old")
-@shared("--node", "", "names")
+@shared(
+    "--from", meaning="change the routes of all switches in the rounds of `plan`", parameter="old"
+)
+@shared("--node", parameter="names")
 @click.option(
     "--batch",
     type=click.IntRange(min=1),

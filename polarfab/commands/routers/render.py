@@ -30,7 +30,7 @@ MOST_NAMED = 10
     type=click.Path(path_type=Path, exists=True, file_okay=False),
     help="Templates of your own, in place of the target's, or in addition.",
 )
-@shared("--node", "or the switches of this type", "names")
+@shared("--node", meaning="or the switches of this type", parameter="names")
 @click.option("--system", "systems", multiple=True, help="Only the switches with this system.")
 @shared("--unverified")
 @click.option("--no-check", is_flag=True, help="Do not read the files back.")

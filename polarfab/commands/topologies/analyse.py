@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     default=100,
     help="Resilience: so many orders in which links fail.",
 )
-@shared("--seed", "of the failures")
+@shared("--seed", meaning="of the failures")
 @format_option("csv", what="csv is the table of one analysis")
 @shared("--scheduler")
 @json_option

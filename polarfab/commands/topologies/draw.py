@@ -57,8 +57,8 @@ RADIXES = range(8, 129)
     help="The fabric with its racks and cables, or what each link carries, each failed link does, "
     "each round of a move changes; or a plot of the papers: moore, resilience.",
 )
-@shared("--pattern", "for --show load; else uniform")
-@shared("--from", "for --show rounds", "old")
+@shared("--pattern", meaning="for --show load; else uniform")
+@shared("--from", meaning="for --show rounds", parameter="old")
 @output_option("FILE.svg, .html or .png", required=True)
 @json_option
 def command(

@@ -116,7 +116,7 @@ def test_triangles_of_figure_six_are_no_count_of_links() -> None:
 
 
 def test_degrees_of_figure_one_are_on_the_line_of_their_name():
-    panel = quick(polarfly_scale.degrees).panels[1]
+    panel = quick(polarfly_scale.figure_1_degrees).panels[1]
     lines = {curve.name: {*curve.y} for curve in panel.curves}
     assert lines == {name: {line} for line, name in enumerate(panel.ticks, 1)}
 
@@ -142,19 +142,21 @@ def test_diameters_without_one_link_or_switch_are_those_of_networkx(q: int):
 def test_figure_two_counts_what_achieves_the_bound() -> None:
     """Hoffman–Singleton's graph was in it by the formula of its order alone."""
     claims = [
-        claim for claim in quick(polarfly_scale.moore_bound).claims if "built" in claim.statement
+        claim
+        for claim in quick(polarfly_scale.figure_2_moore_bound).claims
+        if "built" in claim.statement
     ]
     assert [(claim.verdict, claim.computed) for claim in claims] == [
         ("equal", size) for size in (10, 3, 100, 50, 7, 100)
     ]
     graph: nx.Graph = nx.Graph(build_topology("slimfly", {"q": 5}).graph.edges().tolist())
     assert nx.is_isomorphic(graph, nx.hoffman_singleton_graph())
-    (line,) = quick(polarfly_scale.moore_bound).setup
+    (line,) = quick(polarfly_scale.figure_2_moore_bound).setup
     assert "Of the 38 networks of up to radix 20, which are built, 38 have" in line
 
 
 def test_figure_two_has_both_graphs_that_achieve_the_moore_bound():
-    (panel,) = quick(polarfly_scale.moore_bound).panels
+    (panel,) = quick(polarfly_scale.figure_2_moore_bound).panels
     drawn = {curve.name: (curve.x, curve.y) for curve in panel.curves}
     assert drawn["Petersen"] == ((nx.petersen_graph().degree[0],), (100.0,))
     assert drawn["Hoffman–Singleton"] == ((7.0,), (100.0,))
@@ -252,8 +254,8 @@ def test_prime_powers_of_the_sieve_are_those_of_the_field() -> None:
 def test_limits_of_figures_one_and_two_would_not_pass_another_per_cent() -> None:
     """98 % passed for all of the Moore bound, and 47 and 51 % for 50."""
     found = [
-        *quick(polarfly_scale.degrees).claims,
-        *quick(polarfly_scale.moore_bound).claims,
+        *quick(polarfly_scale.figure_1_degrees).claims,
+        *quick(polarfly_scale.figure_2_moore_bound).claims,
     ]
     claims = {claim.statement: claim for claim in found}
     share = claims["asymptotically 50 % more degrees"]
