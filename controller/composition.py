@@ -44,7 +44,7 @@ from inventory.problems import InputError, install_extra
 
 if TYPE_CHECKING:
     from controller.management.http_api import Api
-    from controller.management.http_supervisor import HttpProcess
+    from controller.management.http_supervisor import HttpSupervisor
 
 API_NEEDS = ("uvicorn", "prometheus_client")
 """The packages of the extra `http`."""
@@ -110,7 +110,7 @@ class Controller:
         # The management API
         self.api: Api | None = None
         """The API, while it is served."""
-        self._http: HttpProcess | None = None
+        self._http: HttpSupervisor | None = None
         """The process that serves the API, while there is one."""
         self._socket = _api_socket(settings, fabric.tell)
         """The socket where clients of the API connect; None without the API."""
@@ -163,7 +163,7 @@ class Controller:
     def _serve_api(self, listener: Any) -> Api:
         """Serve the API and the status page from now on; returns the API."""
         from controller.management.http_api import Api
-        from controller.management.http_supervisor import HttpProcess
+        from controller.management.http_supervisor import HttpSupervisor
         from controller.management.metrics import Metrics
         from controller.management.tls_copies import TlsCopies
 
@@ -181,7 +181,7 @@ class Controller:
         )
         tls = TlsCopies(settings.tls) if settings.tls else None
         http_settings = _http_settings(settings)
-        self._http = http = HttpProcess(hub, listener, http_settings, fabric.tell, tls=tls)
+        self._http = http = HttpSupervisor(hub, listener, http_settings, fabric.tell, tls=tls)
         self.watchdog.follow("answering HTTP requests", hub.spawn(http.run, api))
         access = (
             "changes need a token"

@@ -22,7 +22,7 @@ from compilers.notes import listeners
 from inventory.problems import InputError, Problem
 from polarfab import __version__
 from polarfab.interruption import end_interrupted, notes
-from polarfab.output.failure_output import drop_output, tell, usage_problem
+from polarfab.output.failure_output import BAD_INPUT, drop_output, print_problems, usage_problem
 from polarfab.output.next_steps import say_next
 from polarfab.output.option_names import named_problem
 from polarfab.output.verb_output import say, volume_options
@@ -176,9 +176,11 @@ def main() -> None:
         click.echo(error.format_message(), err=True)
         sys.exit(2)
     except click.ClickException as error:
-        sys.exit(tell(usage_problem(error)))
+        print_problems(usage_problem(error))
+        sys.exit(BAD_INPUT)
     except InputError as error:
-        sys.exit(tell(*error.problems))
+        print_problems(*error.problems)
+        sys.exit(BAD_INPUT)
     except (click.Abort, KeyboardInterrupt) as error:
         end_interrupted(error)
     except SystemExit as error:
@@ -240,7 +242,8 @@ def _print_machine_error(error: Exception) -> int:
         except OSError as unwritten:
             message = f"standard output cannot be written: {unwritten.strerror}"
             drop_output()
-    return tell(Problem("", message))
+    print_problems(Problem("", message))
+    return BAD_INPUT
 
 
 def _report_bug() -> int:

@@ -2,8 +2,9 @@
 
 A *cassette* is a passive box: ribbons of fibres from switches end at its front ports, and inside,
 each *lane* of a front port leads to a trunk behind it. A *half* is one end of a link; link e has
-the halves 2e and 2e + 1. A *connector* is all links from one cassette to another, as seen from one
-of them. `shuffle` gives the halves of each connector positions on trunks.
+the halves 2e and 2e + 1. A *connector* is a set of links, not a plug: all links from one cassette
+to another, as seen from one of the two. `shuffle` gives the halves of each connector positions on
+trunks.
 
 Example: switch A of cassette 0 has two links to switch B of cassette 1. They are plugged at lanes 0
 and 1 of a front port of cassette 0, and at two lanes of a front port of cassette 1. Each cassette
@@ -18,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.cabling.cable_plan import Cables
+from compilers.wiring.hardware import Hardware
 
 Numbers = NDArray[np.int64]
 Bools = NDArray[np.bool_]
@@ -43,7 +45,7 @@ class Halves:
 
     @classmethod
     def of(cls, cables: Cables, lane_key: Numbers, expansion: Numbers) -> Halves:
-        """Plug the halves of links; there is a cassette for each cluster and expansion.
+        """Plug each half at a lane of a front port of the cassette for its cluster and expansion.
 
         Args:
             cables: the links; parallel cables are several links.
@@ -53,8 +55,8 @@ class Halves:
                 fabric. Links that an expansion added have cassettes of their own.
         """
         hardware = cables.hardware
-        # For each half: its switch, and the expansion that added its link, that of the link's newer
-        # switch.
+        # For each half, its switch, and the expansion that added its link. That is the expansion of
+        # the link's newer switch.
         switch = cables.ends.ravel().astype(np.int64)
         added_by = np.repeat(expansion[cables.ends].max(axis=1), 2)
 
@@ -63,20 +65,10 @@ class Halves:
         expansion_and_cluster = clusters * added_by + hardware.cluster[switch].astype(np.int64)
         cassettes, cassette = np.unique(expansion_and_cluster, return_inverse=True)
 
-        # Front ports are numbered by rack unit, within the cluster of the switch.
-        by_unit = np.lexsort((hardware.unit, hardware.rack, hardware.cluster))
-        port_of_switch = np.empty(len(by_unit), np.int64)
-        port_of_switch[by_unit] = number_in_group(hardware.cluster[by_unit])
-
-        # A ribbon is all halves at one switch whose links one expansion added. Its lanes are
-        # numbered by key, then by socket.
-        by_key = np.lexsort((np.repeat(cables.socket, 2), lane_key.ravel(), added_by, switch))
-        ribbon = rank_of_rows(np.stack((switch, added_by), axis=1))
-        lane = np.empty(len(switch), np.int64)
-        lane[by_key] = number_in_group(ribbon[by_key])
+        lane = _lanes(cables, lane_key, switch, added_by)
         return cls(
             cassette=cassette.ravel(),
-            front_port=port_of_switch[switch],
+            front_port=_front_ports(hardware)[switch],
             lane=lane,
             width=int(lane.max(initial=0)) + 1,
             cluster=cassettes % clusters,
@@ -93,11 +85,11 @@ class Connectors:
     """The K connectors of all cassettes, and the H halves whose link leaves its cassette."""
 
     near: Numbers
-    """int64[K], ascending, the cassette that a connector belongs to."""
+    """int64[K], ascending, the cassette that each connector belongs to."""
     far: Numbers
-    """int64[K], the cassette that it leads to."""
+    """int64[K], the cassette that each connector leads to."""
     links: Numbers
-    """int64[K], how many links it has."""
+    """int64[K], how many links each connector has."""
     half: Numbers
     """int64[H], the numbers of these halves; both halves of a link follow each other."""
     connector: Numbers
@@ -115,6 +107,32 @@ class Connectors:
         near, far = np.divmod(pairs, count)
         links = np.bincount(connector, minlength=len(pairs))
         return cls(near, far, links, half, connector.ravel())
+
+
+def _front_ports(hardware: Hardware) -> Numbers:
+    """The front port of each switch, int64[S]: its number in its cluster by rack, then by unit."""
+    by_unit = np.lexsort((hardware.unit, hardware.rack, hardware.cluster))
+    front_port = np.empty(len(by_unit), np.int64)
+    front_port[by_unit] = number_in_group(hardware.cluster[by_unit])
+    return front_port
+
+
+def _lanes(cables: Cables, lane_key: Numbers, switch: Numbers, added_by: Numbers) -> Numbers:
+    """The lane of each half, int64[2E]: its number in its ribbon by key, then by socket.
+
+    A *ribbon* is all halves at one switch whose links one expansion added.
+
+    Args:
+        cables: the links.
+        lane_key: int64[E, 2], as in `Halves.of`.
+        switch: int64[2E], the switch of each half.
+        added_by: int64[2E], the expansion that added the link of each half.
+    """
+    by_key = np.lexsort((np.repeat(cables.socket, 2), lane_key.ravel(), added_by, switch))
+    ribbon = rank_of_rows(np.stack((switch, added_by), axis=1))
+    lane = np.empty(len(switch), np.int64)
+    lane[by_key] = number_in_group(ribbon[by_key])
+    return lane
 
 
 def other_half(values: Numbers) -> Numbers:

@@ -49,7 +49,8 @@ class Cord:
     links: int
     """How many links it carries."""
     turned: str
-    """Of a trunk `straight` or `reversed`; of a ribbon empty."""
+    """Of a trunk `straight`, if position k leads to position k of the other end, or `reversed`, if
+    it leads to the k-th position from the end; of a ribbon empty."""
     type: str
     """The type of cable in stock; empty if none is long enough."""
     length_m: float

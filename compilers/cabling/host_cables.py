@@ -35,7 +35,8 @@ HOST_COLUMNS = (
     "length_m",
     "run_m",
 )
-"""The columns of `host_rows`."""
+"""The columns of `host_rows`. `length_m` is the length of the cable in stock, and `run_m` the
+length that is needed from the switch to the host."""
 
 
 def as_host_csv(
@@ -58,25 +59,26 @@ def as_host_csv(
 def host_rows(build: Build | CabledFabric, hardware: Hardware) -> Iterator[Row]:
     """Yield a row of `HOST_COLUMNS` for each cable to a host, rack by rack.
 
-    Type and length are empty if no cable in stock is long enough. All columns from `host_rack` on
-    are empty if the rack of the host is unknown.
+    `type` and `length_m` are empty if no cable in stock is long enough. All columns from
+    `host_rack` on are empty if the rack of the host is unknown.
 
     Args:
         build: its hosts and their addresses.
         hardware: the places of nodes and hosts, and the cables in stock.
     """
     wiring, addressing = build.wiring, build.addressing
-    vertex, number = np.nonzero(wiring.host_port)
-    order = np.lexsort((number, hardware.unit[vertex], hardware.rack[vertex]))
-    vertex, number = vertex[order], number[order]
+    # int[n] each: the switch of each cable, and the number of the host at this switch.
+    switches, hosts = np.nonzero(wiring.host_port)
+    order = np.lexsort((hosts, hardware.unit[switches], hardware.rack[switches]))
+    switches, hosts = switches[order], hosts[order]
     # int[n, 2], the rack and the unit of the switch and of the host.
-    rack = np.stack((hardware.rack[vertex], hardware.host_rack[vertex, number]), axis=1)
-    unit = np.stack((hardware.unit[vertex], hardware.host_unit[vertex, number]), axis=1)
-    needed = distance(hardware, rack, unit)
-    kind, length = first_long_enough(hardware, needed)
+    rack = np.stack((hardware.rack[switches], hardware.host_rack[switches, hosts]), axis=1)
+    unit = np.stack((hardware.unit[switches], hardware.host_unit[switches, hosts]), axis=1)
+    run = distance(hardware, rack, unit)
+    stock_type, length = first_long_enough(hardware, run)
     hosts_per_node = wiring.host_port.shape[1]
-    names = [*(entry["name"] for entry in hardware.cabling["types"]), ""]
-    for cable, (switch, host) in enumerate(zip(vertex.tolist(), number.tolist(), strict=True)):
+    type_names = [*(entry["name"] for entry in hardware.cabling["types"]), ""]
+    for cable, (switch, host) in enumerate(zip(switches.tolist(), hosts.tolist(), strict=True)):
         port = int(wiring.host_port[switch, host])
         facts = hardware.types[int(wiring.node_type[switch])]
         host_columns: Row = ("", "", "", "", "")
@@ -85,9 +87,9 @@ def host_rows(build: Build | CabledFabric, hardware: Hardware) -> Iterator[Row]:
             host_columns = (
                 hardware.rack_names[host_rack],
                 host_unit,
-                names[int(kind[cable])],  # -1, none in stock, is the last name, ""
-                float(length[cable]) if kind[cable] >= 0 else "",
-                round(float(needed[cable]), 2),
+                type_names[int(stock_type[cable])],  # -1, none in stock, is the last name, ""
+                float(length[cable]) if stock_type[cable] >= 0 else "",
+                round(float(run[cable]), 2),
             )
         yield (
             host_cable_name(switch, host, hardware.plane),

@@ -24,7 +24,8 @@ from compilers.tables.intermediate_form import local, no_route
 DELIVERED, DROPPED = -11, -12
 """Outcomes at a switch, in place of a link. They are negative, so no link has these numbers.
 
-They are not the rule's DELIVER and DROP, because those numbers are also those of faults (`fib`)."""
+The rule's own numbers for them, DELIVER and DROP, cannot be used here: the same numbers stand for
+faults such as LOST (`fib`), which `minimal_link` returns as well."""
 WHOLE = Fraction(1)
 """All packets."""
 
@@ -134,13 +135,14 @@ class SinglePackets:
         return link if link >= 0 else UNCABLED
 
     def weights_of(self, switch: int) -> dict[int, int]:
-        """By link, the weights with which a switch shares packets of its hosts."""
+        """The weights with which a switch shares packets of its hosts, by link."""
         classes, egress_value = self.build.tables.classes, self.egress(switch)
         if egress_value >= classes.port.shape[1]:
             return {}
-        shares = self.program(switch).shares[0, egress_value].tolist()
+        # The link of each weight; -1 where a weight has no link.
+        links = self.program(switch).shares[0, egress_value].tolist()
         weights = classes.weight[switch, egress_value].tolist()
-        return {k: weight for k, weight in zip(shares, weights, strict=True) if k >= 0}
+        return {link: weight for link, weight in zip(links, weights, strict=True) if link >= 0}
 
     def next_hops(self, switch: int, ingress: int, tag: int = PLAIN) -> list[tuple[int, int]]:
         """The links that a packet may leave by, and its tag on each; DELIVERED or DROPPED alone."""

@@ -80,8 +80,8 @@ class Statements:
             template: a statement with fields.
             known: the texts that some of the fields have to have; they are among the result.
         """
-        # The template is its beginning, up to the first unknown field, and the rest.
-        # Statements that fit begin with the one, and the other becomes a regular expression.
+        # The template is cut at its first unknown field. Before it all is known text, with which a
+        # statement that fits begins. The rest becomes a regular expression.
         position_of_unknown = (
             position for name, position in _fields(template) if name not in known
         )

@@ -28,10 +28,11 @@ This is the rule of Spraypoint (RNG, arXiv 2604.15261) in any graph. The paper c
 the neighbour of d by which the packet enters; in PolarFly each link of r leads over another
 waypoint, so to choose a link is to choose a waypoint.
 
-The load of a link hardly depends on who sends to whom, so every permutation is carried about
-equally well. With p = (q + 1)/2 hosts a switch, at least .45 of the hosts' rate is carried at
-q = 5, .46 at 7, .48 at 13, and .49 at 31. In an OFT, whose leaves have a twin, exactly (q + 1)/2p
-of it is carried.
+In a *permutation* each host sends to one host and receives from one. The load of a link hardly
+depends on who sends to whom, so every permutation is carried about equally well. In a PolarFly with
+(q + 1)/2 hosts at each switch, the links carry at least .45 of the rate at which hosts can send at
+q = 5, .46 at q = 7, .48 at q = 13, and .49 at q = 31. In an OFT, whose leaves have a twin, with p
+hosts at each leaf, they carry exactly (q + 1)/(2p) of this rate.
 """
 
 from __future__ import annotations

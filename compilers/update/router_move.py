@@ -17,8 +17,9 @@ several next hops. How this table is reached decides when its routes change:
   send it back over its ingress link.
 - If a policy rule leads to this table (FRR), a packet without a route there goes on to the main
   table. The routes that change are removed before the first round and added in the last one.
-  Meanwhile these packets keep to the minimal port. The plan requires that where repair looks at
-  the ingress port.
+  Meanwhile these packets keep to the minimal port. They have to where repair looks at the ingress
+  port: as long as a row on the path behind an alternate is old, a packet might come back over its
+  ingress link, and a switch would take it for a packet that a repair has sent back.
 """
 
 from __future__ import annotations
@@ -69,6 +70,7 @@ class PrefixRounds:
             round: the round.
             for_prefix: turns the route of an aggregate into the same route of another prefix.
         """
+        # After the last round the switch holds the new routes alone.
         held = dict(old) if round < self.last_round else {}
         for key in dict.fromkeys((*old, *new)):
             table, prefix = key
@@ -88,7 +90,7 @@ class PrefixRounds:
     def _round(self, key: RouteKey, old: Mapping[RouteKey, Value]) -> int:
         """The round in which the route of a table and a prefix changes.
 
-        Routes of the table of hosts, and those that are no row of the tables, have no round of
+        A route of the table of hosts, and a route that is no row of the tables, have no round of
         their own: they are added in round 0 and removed in the last round.
         """
         table, prefix = key

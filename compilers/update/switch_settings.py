@@ -5,7 +5,8 @@ management addresses, properties of ports, lengths of cables. A changed setting 
 table. But a router may need another file, a switch another rack, or a link another cable. So
 `compile`, `diff` and `plan` print the changes that `setting_changes` lists.
 
-A switch with a serial is the same switch under any name. One without is known by its name.
+A switch with a serial is the same switch under any name. A switch without a serial is known by its
+name.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ class _SwitchSettings(NamedTuple):
     type: str
     """The name of its type."""
     system: str
-    """The target of its system."""
+    """The system that it runs, by the name of its target, such as `sonic`."""
     place: str
     """Its rack and its unit."""
     management: str
@@ -128,24 +129,27 @@ def new_names(old: Build, new: Build) -> dict[str, str]:
     A switch whose old name now belongs to a renamed switch is not in the new build.
     """
     renamed = renamed_switches(old, new)
-    taken, names = set(renamed.values()), set(new.wiring.names)
+    names, names_of_renamed = set(new.wiring.names), set(renamed.values())
     return {
         name: renamed.get(name, name)
         for name in old.wiring.names
-        if name in renamed or (name in names and name not in taken)
+        if name in renamed or (name in names and name not in names_of_renamed)
     }
 
 
 def setting_changes(old: Build, new: Build) -> tuple[SettingChange, ...]:
     """Settings of switches and cables that both builds have, and of types, where they differ."""
-    before, after, names = _switch_settings(old), _switch_settings(new), new_names(old, new)
+    old_settings, new_settings = _switch_settings(old), _switch_settings(new)
+    names = new_names(old, new)
     both_have_hardware = old.hardware is not None and new.hardware is not None
     changes = list(_type_changes(old, new))
     for old_name, name in names.items():
         for setting in SETTINGS if both_have_hardware else SETTINGS_WITHOUT_HARDWARE:
-            was, now = getattr(before[old_name], setting), getattr(after[name], setting)
-            if was != now:
-                changes.append(SettingChange(SWITCH, name, setting, _shown(was), _shown(now)))
+            old_value = getattr(old_settings[old_name], setting)
+            new_value = getattr(new_settings[name], setting)
+            if old_value != new_value:
+                values = _shown(old_value), _shown(new_value)
+                changes.append(SettingChange(SWITCH, name, setting, *values))
     return (*changes, *_length_changes(old, new, names))
 
 
@@ -155,27 +159,28 @@ def _length_changes(old: Build, new: Build, names: Mapping[str, str]) -> Iterato
     Links through panels are left out: they have cords and trunks instead of one cable with a label.
 
     Args:
-        old: the build before.
-        new: the build after.
-        names: the new names of switches by the old ones, of `new_names`.
+        old: the old build.
+        new: the new build.
+        names: the new names of switches by the old ones (`new_names`).
     """
     if not (old.hardware and new.hardware) or old.hardware.panels or new.hardware.panels:
         return
-    before, after = (
-        cables_of(build.wiring, hardware)
-        for build, hardware in ((old, old.hardware), (new, new.hardware))
-    )
-    if np.array_equal(before.ends, after.ends) and np.array_equal(before.length, after.length):
+    old_cables = cables_of(old.wiring, old.hardware)
+    new_cables = cables_of(new.wiring, new.hardware)
+    same_ends = np.array_equal(old_cables.ends, new_cables.ends)
+    if same_ends and np.array_equal(old_cables.length, new_cables.length):
         return
-    # The old cables get the new names of switches; "" for one that is gone, as another switch may
-    # have its name.
-    names_now = [names.get(name, "") for name in old.wiring.names]
-    length_before = dict(zip(_cable_keys(before, names_now), before.length, strict=True))
-    keys, labels = _cable_keys(after, new.wiring.names), labels_of(after, np.arange(len(after)))
-    for key, label, now in zip(keys, labels, after.length, strict=True):
-        was = length_before.get(key, now)
-        if was != now:
-            yield SettingChange(CABLE, label, "length", f"{was:g} m", f"{now:g} m")
+    # The ends of old cables are named as in the new build. A switch that is gone gets "", because
+    # another switch may have its name now.
+    names_in_new = [names.get(name, "") for name in old.wiring.names]
+    old_keys = _cable_keys(old_cables, names_in_new)
+    old_length_of = dict(zip(old_keys, old_cables.length, strict=True))
+    new_keys = _cable_keys(new_cables, new.wiring.names)
+    labels = labels_of(new_cables, np.arange(len(new_cables)))
+    for key, label, new_length in zip(new_keys, labels, new_cables.length, strict=True):
+        old_length = old_length_of.get(key, new_length)
+        if old_length != new_length:
+            yield SettingChange(CABLE, label, "length", f"{old_length:g} m", f"{new_length:g} m")
 
 
 def _cable_keys(cables: Cables, names: Sequence[str]) -> Iterator[tuple[str, str, int]]:
@@ -189,53 +194,54 @@ def _type_changes(old: Build, new: Build) -> Iterator[SettingChange]:
     """Yield the settings that differ of node types that both builds have."""
     if not (old.hardware and new.hardware):
         return
-    types = {old_type.name: old_type for old_type in old.hardware.types}
-    for now in new.hardware.types:
-        was = types.get(now.name, now)
-        yield from _type_value_changes(was, now)
-        yield from _port_changes(was, now)
+    old_types = {old_type.name: old_type for old_type in old.hardware.types}
+    for new_type in new.hardware.types:
+        old_type = old_types.get(new_type.name, new_type)
+        yield from _type_value_changes(old_type, new_type)
+        yield from _port_changes(old_type, new_type)
+        yield from _block_changes(old_type, new_type)
 
 
-def _type_value_changes(was: NodeTypeFacts, now: NodeTypeFacts) -> Iterator[SettingChange]:
+def _type_value_changes(old: NodeTypeFacts, new: NodeTypeFacts) -> Iterator[SettingChange]:
     """Yield the values of a whole node type that differ."""
     for field_name in TYPE_FIELDS:
-        before, after = getattr(was, field_name), getattr(now, field_name)
-        if before != after:
-            yield SettingChange(NODE_TYPE, now.name, field_name, _shown(before), _shown(after))
+        old_value, new_value = getattr(old, field_name), getattr(new, field_name)
+        if old_value != new_value:
+            values = _shown(old_value), _shown(new_value)
+            yield SettingChange(NODE_TYPE, new.name, field_name, *values)
 
 
-def _port_changes(was: NodeTypeFacts, now: NodeTypeFacts) -> Iterator[SettingChange]:
+def _port_changes(old: NodeTypeFacts, new: NodeTypeFacts) -> Iterator[SettingChange]:
     """Yield the number of ports if it differs, and for each field the first port that differs.
 
     One port a field is enough to see the change, and a type may have hundreds of ports.
     """
-    if len(was.label) != len(now.label):
-        counts = str(len(was.label)), str(len(now.label))
-        yield SettingChange(NODE_TYPE, now.name, "ports", *counts)
+    if len(old.label) != len(new.label):
+        counts = str(len(old.label)), str(len(new.label))
+        yield SettingChange(NODE_TYPE, new.name, "ports", *counts)
     for field_name in PORT_FIELDS:
-        before, after = getattr(was, field_name), getattr(now, field_name)
-        if bool(before) != bool(after):
-            in_words = ("given" if values else "none" for values in (before, after))
-            yield SettingChange(NODE_TYPE, now.name, field_name, *in_words)
-        for port, old_value, new_value in zip(now.label, before, after, strict=False):
+        old_values, new_values = getattr(old, field_name), getattr(new, field_name)
+        if bool(old_values) != bool(new_values):
+            in_words = ("given" if values else "none" for values in (old_values, new_values))
+            yield SettingChange(NODE_TYPE, new.name, field_name, *in_words)
+        for port, old_value, new_value in zip(new.label, old_values, new_values, strict=False):
             if old_value != new_value:
                 what = f"{field_name} of port {port}"
-                yield SettingChange(NODE_TYPE, now.name, what, _shown(old_value), _shown(new_value))
+                yield SettingChange(NODE_TYPE, new.name, what, _shown(old_value), _shown(new_value))
                 break
-    yield from _block_changes(was, now)
 
 
-def _block_changes(was: NodeTypeFacts, now: NodeTypeFacts) -> Iterator[SettingChange]:
+def _block_changes(old: NodeTypeFacts, new: NodeTypeFacts) -> Iterator[SettingChange]:
     """Yield the number of port blocks if it differs, and the fields that differ in a block."""
-    if len(was.blocks) != len(now.blocks):
-        counts = str(len(was.blocks)), str(len(now.blocks))
-        yield SettingChange(NODE_TYPE, now.name, "blocks of ports", *counts)
-    for number, (old_block, block) in enumerate(zip(was.blocks, now.blocks, strict=False), 1):
-        for field in fields(block):
-            before, after = getattr(old_block, field.name), getattr(block, field.name)
-            if before != after:
+    if len(old.blocks) != len(new.blocks):
+        counts = str(len(old.blocks)), str(len(new.blocks))
+        yield SettingChange(NODE_TYPE, new.name, "blocks of ports", *counts)
+    for number, (old_block, new_block) in enumerate(zip(old.blocks, new.blocks, strict=False), 1):
+        for field in fields(new_block):
+            old_value, new_value = getattr(old_block, field.name), getattr(new_block, field.name)
+            if old_value != new_value:
                 what = f"port block {number}, {field.name}"
-                yield SettingChange(NODE_TYPE, now.name, what, _shown(before), _shown(after))
+                yield SettingChange(NODE_TYPE, new.name, what, _shown(old_value), _shown(new_value))
 
 
 def _shown(value: Any) -> str:

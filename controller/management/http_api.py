@@ -157,8 +157,10 @@ class Api:
         """All pages, for an HTTP process that has just been started, except the metrics."""
         self._sent.clear()
         self._last_event = 0
-        files = [name for name, _ in READ.values() if "/" in name]  # others are made here
-        return {name: (TEMPLATES / name).read_bytes() for name in files} | self.changed_pages()
+        # Pages with a / in their name are files of `templates`; `changed_pages` makes the others.
+        files = [name for name, _ in READ.values() if "/" in name]
+        pages = {name: (TEMPLATES / name).read_bytes() for name in files}
+        return pages | self.changed_pages()
 
     def exposition(self) -> Iterator[bytes]:
         """Metrics in Prometheus' text format, `SAMPLES_AT_ONCE` samples of a metric at a time."""

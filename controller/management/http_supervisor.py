@@ -1,12 +1,12 @@
 """The controller's side of the HTTP process: starts it, sends it pages, and answers its requests.
 
-`controller.composition` makes one `HttpProcess` where the management API is configured.
+`controller.composition` makes one `HttpSupervisor` where the management API is configured.
 `controller.management.http_api.Api` makes the pages (state, health, events, metrics …). The process
 serves them to readers by itself, and passes on only requests that change something.
 
-The controller never waits for the process: a page that it has not taken yet is replaced by the
-newer one. When it ends it is started again; clients that connect meanwhile wait in the backlog of
-the listening socket, which the controller keeps.
+The controller never waits for the process: a page that the process has not taken yet is replaced by
+the newer page. When the process ends, it is started again. Clients that connect meanwhile wait in
+the backlog of the listening socket, which the controller keeps.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ MOST_SILENT_STEP = 1.0
 """Most seconds of silence that count between two ticks: the controller may have been stopped."""
 
 
-class HttpProcess:
-    """The process that serves the management API.
+class HttpSupervisor:
+    """Starts the process that serves the management API, and talks to it.
 
     Args:
         hub: the framework's green threads.

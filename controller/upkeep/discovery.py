@@ -247,22 +247,28 @@ class Discovery:
             down: bool[E], the links with a port that is down: they are in none of the results.
             now: the time.
         """
-        # `exists`, `seen`, `misled`, `silent` and `doubtful` are bool[E], by link. The other arrays
-        # are [E, 2], by the port at each end of a link.
+        # `exists`, `seen`, `leads_elsewhere`, `silent` and `doubtful` are bool[E], by link. The
+        # other arrays are [E, 2], by the port at each end of a link.
         exists = self._ports.take(self._end_ports).all(axis=1) & ~down
         self.silence.forget(np.repeat(~exists, 2).nonzero()[0])  # both directions of a link
         far_ends = self._end_ports[:, ::-1]
         fresh = self._fresh(now, self._end_ports)
-        planned = self._last_sender[self._end_ports] == far_ends  # the last frame is the cable's
-        seen = (fresh & planned).all(axis=1)
+        # Whether the last frame at a port came from the far end of its planned cable.
+        planned = self._last_sender[self._end_ports] == far_ends
+        hears_planned, hears_other = fresh & planned, fresh & ~planned
+        seen = hears_planned.all(axis=1)
+        # Whether the frames of the far end arrive at another port than this one.
         receiver = self._last_receiver[far_ends]
-        # The port's own frames arrive at another port than planned.
-        elsewhere = (
+        arrives_elsewhere = (
             (receiver != NO_PORT) & (receiver != self._end_ports) & self._fresh(now, receiver)
         )
-        misled = ((fresh & ~planned) | (elsewhere & ~(fresh & planned))).any(axis=1)
+        leads_elsewhere = (hears_other | (arrives_elsewhere & ~hears_planned)).any(axis=1)
         silent, doubtful = self.silence.judge(seen, now)
-        return LinkSightings(silent | (misled & exists), seen, doubtful & ~misled)
+        return LinkSightings(
+            unseen=silent | (leads_elsewhere & exists),
+            seen=seen,
+            doubtful=doubtful & ~leads_elsewhere,
+        )
 
     def wired(self, now: float) -> ObservedCables:
         """The cables seen now, at most one at each port."""

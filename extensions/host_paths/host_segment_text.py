@@ -62,7 +62,8 @@ class HostSegments:
     """The uSIDs of the prefix for which the host takes the outer header off; () where its switch
     does."""
     usids: Integers
-    """int64[n, MOST_USIDS + 1]: the uSIDs of each carrier, then zeros."""
+    """int64[n, MOST_USIDS + 1]: the uSIDs of each carrier, then zeros. The last column is 0, so
+    that a zero follows even the longest path."""
     route: Integers
     """int64[n]: the index of the route that each carrier belongs to."""
     weight: Integers
@@ -92,6 +93,7 @@ def read_host(
             differences.add_unread(file, line, text)
     lines = lines[~has_strange_characters]
     is_nexthop = lines.begin_with(NEXTHOP)
+    # `split` cuts the known beginning off each line, and the rest at its first blank.
     ids, definitions = lines[is_nexthop].split(len(NEXTHOP))
     has_carrier = definitions.begin_with(ENCAPSULATION)
     next_hop = ["via", gateway, "dev", interface, *PROTOCOL]
@@ -133,7 +135,7 @@ class _HostReader:
         self.own_usids: Usids = ()
         """See `HostSegments.own_usids`."""
         self.usids = np.zeros((0, MOST_USIDS + 1), np.int64)
-        """int64[carriers, MOST_USIDS + 1]: the uSIDs of every carrier, then zeros."""
+        """See `HostSegments.usids`; there is a row for each carrier of the file."""
         self.nexthops: dict[str, _Nexthop] = {}
         """The nexthop objects by id."""
         self.nexthop_lines: dict[str, int] = {}
@@ -163,7 +165,7 @@ class _HostReader:
         is_correct = has_next_hop & is_in_block & (usids[:, 0] > 0) & ~has_gap
         for line, text in definitions[~is_correct]:
             self.differences.add_unread(self.file, line, text)
-        self.usids = np.pad(usids, ((0, 0), (0, 1)))
+        self.usids = np.pad(usids, ((0, 0), (0, 1)))  # with the last column of zeros
         nexthops = [_Nexthop((row,), (1,)) for row in range(len(usids))]
         self._add_nexthops(ids, nexthops, is_correct)
 

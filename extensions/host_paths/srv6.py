@@ -6,10 +6,10 @@ uSID from the carrier, and sends the packet by the route for the next one. The p
 those of the tables: the minimal path and the alternates. Target linux or frr configures all else in
 the switches.
 
-With the option `decap=host`, a carrier ends in the uSIDs of the host and of decapsulation: the host
-takes the outer header off. With `decap=switch` it ends in that of decapsulation, and the last
-switch does so. In a fabric with intermediates (Valiant's routing) a carrier names the intermediate
-only, which takes the header off whatever the option says.
+With the option `decap=host`, a carrier ends in two uSIDs, of the host and of decapsulation: the
+host takes the outer header off. With `decap=switch` a carrier ends in the uSID of decapsulation
+alone, and the last switch takes the header off. In a fabric with intermediates (Valiant's routing)
+a carrier names the intermediate only, which takes the header off whatever the option says.
 """
 
 from __future__ import annotations
@@ -338,19 +338,19 @@ class Srv6Fabric:
         names = {
             host: wiring.host_names[vertex * per_switch + host] for host in self._hosts_at(vertex)
         }
-        chosen = {host: name for host, name in names.items() if self.chosen["host"] in ("", name)}
-        if not chosen:
+        selected = {host: name for host, name in names.items() if self.chosen["host"] in ("", name)}
+        if not selected:
             return
         carriers, routes = self._routes(vertex)
-        for host, name in chosen.items():
-            sid = self.block.prefix(self.block.host(host), DECAPSULATE)
+        for host, name in selected.items():
+            host_sid = self.block.prefix(self.block.host(host), DECAPSULATE)
             yield Srv6HostVariables(
                 host=name,
                 identity=self.routers.build.identity,
                 protocol=ROUTE_PROTOCOL,
                 interface=self.chosen["interface"],
                 gateway=self.routers.switch(vertex).ipv6,
-                own="" if self._switches_decapsulate else sid,
+                own="" if self._switches_decapsulate else host_sid,
                 carriers=carriers,
                 routes=routes,
             )

@@ -63,7 +63,7 @@ def files(exhibit: Exhibit, evidence: Evidence, quick: bool) -> Iterator[tuple[s
         exhibit: the exhibit.
         evidence: what was computed for it.
         quick: whether small sizes were asked for. An exhibit that has no small sizes is computed at
-            its whole size all the same, and `evidence.quick` is False.
+            its whole size all the same, and `evidence.is_quick` is False.
     """
     curves = [asdict(panel) for panel in evidence.panels]
     graphs = [

@@ -19,6 +19,8 @@ import click
 from inventory.problems import Problem, did_you_mean, few
 from polarfab.output.verb_output import warn
 
+BAD_INPUT = 2
+"""The exit code of a verb that problems have ended."""
 UNKNOWN_VERB = re.compile(r"No such command '(.*?)'")
 """click's message about an unknown verb: `No such command 'veryfi'.`"""
 SURPLUS_WORDS = re.compile(r"Got unexpected extra arguments? \((.*)\)")
@@ -29,8 +31,8 @@ WRONG_VALUE = re.compile(r"(?:\w+ )?'(.*)' |(\S+) is not ")
 """click's messages about a value: `'x' is not a valid integer`, `File 'x' does not exist`."""
 
 
-def tell(*problems: Problem) -> int:
-    """Print problems, similar ones as one without --verbose; returns the exit code of bad input."""
+def print_problems(*problems: Problem) -> None:
+    """Print problems; without --verbose similar problems are printed as one."""
     verbose = "-v" in sys.argv or "--verbose" in sys.argv
     for problem in problems if verbose else few(problems):
         warn(f"error: {problem}")
@@ -41,7 +43,6 @@ def tell(*problems: Problem) -> int:
             click.echo(json.dumps({"problems": rows}))
         except OSError:
             drop_output()
-    return 2
 
 
 def drop_output() -> None:

@@ -92,8 +92,8 @@ class FailureReport:
     pairs: int = 0
     """Ordered pairs of switches with hosts, over all cases."""
     exact: bool = True
-    """Whether packets with this `max_hops` and this `stretch` were seen; otherwise a proof shows
-    only that no packet has more."""
+    """True if some packet was seen with this `max_hops`, and some packet with this `stretch`. False
+    if both are bounds: a proof shows only that no packet has more."""
 
     @property
     def lost_share(self) -> float:
@@ -133,7 +133,8 @@ def walk(
         InputError: a failure can leave a marked packet no path.
     """
     walks = walks or Walks.of(build, None if destinations is None else len(destinations))
-    cases_of_kind = {kind: FailureCases.of_elements(walks, kind, 0) for kind in kinds}
+    # Every failure of one link or switch is tried, so the size of a sample does not matter.
+    cases_of_kind = {kind: FailureCases.of_elements(walks, kind, sample=0) for kind in kinds}
     for kind, cases in cases_of_kind.items():
         _require_paths(build, walks, kind, cases)
     block_walk = BlockWalk(

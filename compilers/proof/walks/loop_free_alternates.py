@@ -41,8 +41,8 @@ class Conflict(IntEnum):
     """The switch's next hop, if that is not the destination."""
     BACK = 3
     """The switch itself: packets would loop."""
-    LIMIT_FOR_ANY = 4
-    """No conflict, but greater than all of them: the limit below which every neighbour is."""
+    ABOVE_ALL = 4
+    """No conflict of a path. As a limit it allows every neighbour: all conflicts are below it."""
 
 
 class MinimalRoutes(NamedTuple):
@@ -125,11 +125,10 @@ class NeighbourPaths:
             far: int32[S, K], the neighbour behind each link; 0 where there is none.
         """
         paths = _minimal_routes(fib, destinations, self.leads_to_neighbour.shape[1])
-        vertices = destinations.astype(
-            np.int32
-        )  # in the type of switches, to be compared with them
-        # Destinations sorted by class, so that each class is a range of columns. Those without a
-        # route are last, as their class has a larger number than any other.
+        # The destinations in the type of switches, to be compared with them.
+        vertices = destinations.astype(np.int32)
+        # Destinations sorted by class, so that each class is a range of columns. Destinations
+        # without a route are last, as their class has a larger number than any other.
         order = np.argsort(paths.egress_class, axis=1, kind="stable")
         for s, count in enumerate(np.count_nonzero(paths.has_route, axis=1).tolist()):
             if not count:
@@ -173,7 +172,7 @@ class NeighbourPaths:
 
     def candidate_links(self) -> Sets:
         """All candidates, also those whose paths come back to the switch, as sets of links."""
-        return self._candidates_below(Conflict.LIMIT_FOR_ANY)
+        return self._candidates_below(Conflict.ABOVE_ALL)
 
     def loop_free_links(self) -> Sets:
         """The candidates whose paths do not come back to the switch, as sets of links."""
@@ -232,7 +231,8 @@ def _minimal_routes(fib: Fib, destinations: NDArray[np.int64], class_count: int)
     has_route = egress_class < class_count
     itself = np.arange(len(egress_class), dtype=np.int32)[:, None]
     next_switch = np.where(has_route, fib.next_switch(destinations), itself)
-    vertices = destinations.astype(np.int32)  # in the type of switches, to be compared with them
+    # The destinations in the type of switches, to be compared with them.
+    vertices = destinations.astype(np.int32)
     switches_on_path = _switches_on_path(next_switch, vertices)
     return MinimalRoutes(
         egress_class=egress_class,

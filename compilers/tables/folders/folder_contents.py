@@ -20,6 +20,8 @@ from compilers.tables.folders.folder_files import read
 from inventory.problems import InputError
 
 MANIFEST, FABRIC, VERIFIED = "manifest.json", "fabric.json", "verified.json"
+"""Files of a build: what was compiled, with the digests of all files; the fabric; and what `verify`
+has found."""
 MANIFEST_SUM = f"{MANIFEST.removesuffix('.json')}.sha256"
 """The digest of the manifest, as `sha256sum -c` reads it; not part of the identity."""
 PLANES = "planes.json"
@@ -85,13 +87,14 @@ def polarfab_files(folder: Path) -> set[str]:
             for files in builds.values()
             for name in files
         }
-    return names | build_files(folder) if is_build(folder) else names
+    return (names | build_files(folder)) if is_build(folder) else names
 
 
 def build_files(folder: Path) -> set[str]:
     """Return the paths below a folder of the files of its build, or of the builds of its planes.
 
-    These are the files that the manifest lists; if it is damaged, all arrays and the allocations.
+    These are the files that the manifest lists; if the manifest is damaged, all arrays and the
+    allocations.
     """
     names = {PLANES}
     for prefix in ("", *(f"{plane}/" for plane in plane_names(folder))):
@@ -114,7 +117,7 @@ def json_document(folder: Path, name: str) -> dict[str, Any]:
 def plane_names(folder: Path) -> list[str]:
     """Return the names of the planes in a folder, [] for the folder of one build.
 
-    The list of planes names them; if it is damaged, the builds in the folder are taken.
+    The list of planes names them; if that list is damaged, the builds in the folder are taken.
     """
     if not (folder / PLANES).is_file():
         return []

@@ -1,4 +1,8 @@
-"""Pushes to NX-OS by NAPALM: cages are split before the lines that configure their ports."""
+"""Pushes to NX-OS by NAPALM: cages are split before the lines that configure their ports.
+
+A *cage* is a socket for a transceiver. It may be split into several ports, which NX-OS calls a
+`breakout`. The ports of a split cage exist only a while after the line that splits it.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +26,13 @@ PORTS_POLL = 1.0
 
 
 class NxosDevice(NapalmDevice):
-    """Target nxos: a checkpoint to roll back to, without a timer, and saved with the commit."""
+    """A switch with NX-OS.
+
+    A commit of NAPALM makes a checkpoint first, to roll back to, and then saves the configuration.
+    NX-OS has no timer that takes a commit back which is not confirmed (`has_commit_timer`). It
+    shows lines in its own words (`shows_typed_lines`), and a port is shut until `no shutdown` opens
+    it (`ports_start_shut`).
+    """
 
     driver = "nxos_ssh"
     save_commands = ("copy running-config startup-config",)
@@ -45,7 +55,8 @@ class NxosDevice(NapalmDevice):
         other_lines = [line for line in lines if line not in split_lines]
         port_lines = {line for line in other_lines if HARDWARE_PORT.fullmatch(line)}
         if port_lines:
-            patience = PORTS_PATIENCE if split_lines else 0  # without a split they exist already
+            # Without a split the ports exist already.
+            patience = PORTS_PATIENCE if split_lines else 0
             self._wait_for(port_lines, patience)
         super().type(other_lines)
 

@@ -64,8 +64,8 @@ class Table(IntEnum):
 class FlowPriority(IntEnum):
     """Priorities in the dispatch table. In the table of routes, the priority is a prefix length."""
 
-    BUILD_ROW = 0
-    """Packets that no other row takes. Their row has the cookie that names the build."""
+    MARKER = 0
+    """Packets that no other row takes. Their row is the marker of the build (`RowKind.MARKER`)."""
     FORWARD = 1
     """Packets for the gateway, marked or not, from any port."""
     GUARD = 2

@@ -185,7 +185,7 @@ def discard(xid: int) -> bytes:
 
 def marker(cookie: int) -> Block:
     """The row whose cookie names the build; it matches packets that no other row matches."""
-    row = parts.flow_add(Table.DISPATCH, FlowPriority.BUILD_ROW, cookie, ())
+    row = parts.flow_add(Table.DISPATCH, FlowPriority.MARKER, cookie, ())
     return parts.bundled(row, BUNDLE, xid(RowKind.MARKER)).block
 
 

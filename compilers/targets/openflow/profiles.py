@@ -63,9 +63,11 @@ class Profile:
 
     @property
     def answers_by_moves(self) -> bool:
-        """Whether one row answers all ARP requests: it moves the fields of a request to an answer.
+        """Whether one row of a switch can answer the ARP requests of all its hosts.
 
-        Then neighbour discovery is answered as well, which takes a table more.
+        The row makes a request into its answer: it moves the addresses of the sender to those of
+        the receiver. Other switches need a row for each answer. A switch that can move fields
+        answers neighbour discovery as well, for which its program has a table more.
         """
         return self.experimenters and self.tables > SEPARATE_TABLES
 

@@ -40,7 +40,7 @@ def selected_vertices(builds: Sequence[Build], names: Sequence[str]) -> list[lis
 def nodes_with_systems(
     builds: Sequence[Build], names: Sequence[str], systems: Collection[str]
 ) -> Sequence[str]:
-    """The names of the switches that have one of some systems.
+    """The names of the switches that have one of some systems. A system is what a switch runs.
 
     Args:
         builds: a build for each plane.
@@ -57,10 +57,10 @@ def nodes_with_systems(
         if build.systems:
             system_of |= {name: build.systems[vertex] for vertex, name in installed_nodes(build)}
     _require_systems(systems, set(system_of.values()))
-    # A name without a system is no switch. It stays, so that `selected_vertices` refuses it.
-    selected = [
-        name for name in names or system_of if name not in system_of or system_of[name] in systems
-    ]
+    candidates = names or tuple(system_of)
+    # A name that is not in `system_of` is no switch. It stays selected, and `selected_vertices`
+    # refuses it with a hint to similar names.
+    selected = [name for name in candidates if name not in system_of or system_of[name] in systems]
     if not selected:
         required = f"a switch with system {' or '.join(systems)}"
         raise InputError.of(required, f"{names[0]}, with {system_of[names[0]]}", key="node")

@@ -178,28 +178,30 @@ class SonicDevice(ConfiguredDevice):
         return replace(plan, add=(*plan.add, self._write_conf_line, *restart))
 
     def _require_no_foreign_lines(self, present_conf: str, running_frr: str) -> None:
-        """Refuse to replace frr.conf where it has lines of others.
+        """Refuse to replace frr.conf if lines that polarfab did not write would be lost.
 
         Args:
             present_conf: frr.conf on the switch.
             running_frr: the running configuration of FRR.
 
         Raises:
-            DeviceError: it has such lines.
+            DeviceError: there are such lines, in frr.conf or in the running configuration.
         """
         foreign = list(self._foreign_lines(present_conf, running_frr))
         if foreign:
             given = "; ".join(foreign[:MOST_NAMED])
             if len(foreign) > MOST_NAMED:
                 given += "; …"
-            required = "no configuration of others that the saved files replace"
+            required = (
+                "no lines of others in FRR's configuration, which the saved frr.conf replaces"
+            )
             raise DeviceError(f"required {required}, given {given}; take it away first")
 
     def _foreign_lines(self, present_conf: str, running_frr: str) -> Iterator[str]:
-        """The lines that others configured, and that a new frr.conf would lose.
+        """Yield the lines that others configured, and that a new frr.conf would lose.
 
-        In the mode split-unified FRR starts from this file alone. In other modes SONiC writes it,
-        or the files of the daemons, from CONFIG_DB (docker_init.sh).
+        In the mode split-unified FRR starts from frr.conf alone. In other modes SONiC writes this
+        file, or the files of the daemons, from CONFIG_DB (docker_init.sh).
 
         Args:
             present_conf: frr.conf on the switch.

@@ -5,7 +5,7 @@ The *Moore bound* is the most vertices that a graph of a degree and a diameter c
 
 Each function with the parameter `_quick` reproduces a figure and returns its claims and plots as
 `Evidence`; `polarfly_paper` lists these functions. All exhibits take `_quick`, for small sizes;
-these figures are computed by formulas and ignore it.
+the figures of this module are quickly computed in full, and ignore it.
 """
 
 from __future__ import annotations

@@ -1,8 +1,11 @@
 """Figures 1, 4 and 7 of the PolarStar paper, about size: Moore bound, structure graphs, orders.
 
 Each function with the parameter `_quick` reproduces a figure and returns its claims as `Evidence`;
-`polarstar_paper` lists them, and calls all alike: these need no quicker variant. PolarStar is the
-star product of a *structure graph*, the polarity graph ER_q, and a small graph, the *supernode*.
+`polarstar_paper` lists these functions. All exhibits take `_quick`, for small sizes; the figures of
+this module are quickly computed in full, and ignore it.
+
+PolarStar is the star product of a *structure graph*, the polarity graph ER_q, and a small graph,
+the *supernode*.
 """
 
 from __future__ import annotations

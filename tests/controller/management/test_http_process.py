@@ -29,7 +29,7 @@ import trustme
 from controller.management import http_process
 from controller.management.frames import frame
 from controller.management.http_process import MOST_WAITING, ClientListener, ControllerLink
-from controller.management.http_supervisor import HttpProcess
+from controller.management.http_supervisor import HttpSupervisor
 from controller.management.site import Answer, Refusal
 from polarfab.fabric import Fabric
 from tests.controller.makers import COPY, POLARFAB, begun, free_port
@@ -244,7 +244,9 @@ def test_an_exception_in_an_answer_keeps_no_place():
     frames, api = [], Mock()
     api.answer.side_effect = ValueError("no answer")
     api.changed_pages.return_value = {}
-    process = HttpProcess(Mock(spawn=lambda work, *words: work(*words)), None, {}, lambda _: None)
+    process = HttpSupervisor(
+        Mock(spawn=lambda work, *words: work(*words)), None, {}, lambda _: None
+    )
     process._queue_frame = frames.append
     header = {"request": 7, "method": "POST", "path": "/api/drain", "query": {}, "needs": "read"}
     actor = {"name": "alice", "role": "operate", "address": "::1"}
@@ -272,7 +274,7 @@ def test_after_a_request_others_wait_for_as_long_as_it_took(monkeypatch):
 
     api.answer = answer
     hub = Mock(spawn=lambda work, *words: work(*words), sleep=sleep)
-    process = HttpProcess(hub, None, {}, lambda _: None, lambda: now[0])
+    process = HttpSupervisor(hub, None, {}, lambda _: None, lambda: now[0])
     monkeypatch.setattr(process, "_make_changed_pages", lambda _: passes(0.01))
     actor = {"name": "alice", "role": "operate", "address": "::1"}
     header = {"request": 7, "path": "/api/build", "query": {}, "needs": "read", "actor": actor}
@@ -285,7 +287,7 @@ def test_after_a_request_others_wait_for_as_long_as_it_took(monkeypatch):
 def test_what_is_older_is_not_sent_last():
     """What readers get is made in slices: who changes something waits for what is being made."""
     made, hub, waiting = [], Mock(), []
-    process = HttpProcess(hub, None, {}, lambda _: None)
+    process = HttpSupervisor(hub, None, {}, lambda _: None)
 
     def changed_pages():
         number = len(made)
@@ -309,7 +311,7 @@ def test_what_is_older_is_not_sent_last():
 def test_repairs_do_not_wait_for_who_changes_something():
     """The loop that repairs large fabrics waited while sixteen clients told readers something."""
     hub, made = Mock(sleep=Mock(side_effect=AssertionError("it waits"))), []
-    process = HttpProcess(hub, Mock(), {}, lambda _: None)
+    process = HttpSupervisor(hub, Mock(), {}, lambda _: None)
 
     def changed_pages():
         made.append(len(made))
@@ -332,7 +334,7 @@ def test_a_process_is_told_the_settings_first():
     """Certificates that were new while it was told everything came before: it ended at once."""
     sent, writers = [], []
     hub = Mock(spawn=lambda work, link: writers.append((work, link)))
-    process = HttpProcess(hub, Mock(), {"tls": None}, lambda _: None)
+    process = HttpSupervisor(hub, Mock(), {"tls": None}, lambda _: None)
 
     def all_pages():
         process.read_certificates_again()  # other work goes on
@@ -352,7 +354,7 @@ def test_a_process_is_told_the_settings_first():
 
 def test_an_answer_is_not_given_to_the_next_process():
     """Its requests have the same numbers."""
-    process = HttpProcess(Mock(), Mock(), {}, lambda _: None, lambda: 0.0)
+    process = HttpSupervisor(Mock(), Mock(), {}, lambda _: None, lambda: 0.0)
     answer = Answer(202, b"of the last process")
     api = Mock(
         answer=lambda *_: answer, changed_pages=lambda: setattr(process, "_process", 2) or {}
@@ -370,7 +372,7 @@ def test_a_process_that_cannot_be_told_anything_is_reaped(monkeypatch):
     api.all_pages.side_effect = ValueError("nothing to say")
     ended = Mock(side_effect=KeyboardInterrupt)
     hub = Mock(sleep=lambda seconds: time.sleep(seconds) if seconds < 1 else ended())
-    process = HttpProcess(hub, listener, {}, lambda _: None)
+    process = HttpSupervisor(hub, listener, {}, lambda _: None)
     monkeypatch.setattr(process, "_tell", ended)
     with listener, pytest.raises(KeyboardInterrupt):
         process.run(api)
@@ -380,7 +382,7 @@ def test_a_process_that_cannot_be_told_anything_is_reaped(monkeypatch):
 def test_the_end_of_the_process_within_a_frame_is_no_bug():
     """It was one, with a traceback, where a killed process had sent a part of a request."""
     whole = frame({"fault": "x", "text": "y"}, b"body")
-    api, process = Mock(), HttpProcess(Mock(), None, {}, lambda _: None)
+    api, process = Mock(), HttpSupervisor(Mock(), None, {}, lambda _: None)
     for end in range(len(whole)):
         process._handle_frames(SimpleNamespace(recv=BytesIO(whole[:end]).read), api)
     api.failed.assert_not_called()
