@@ -29,7 +29,7 @@ from controller.settings import Settings
 from controller.state import Overview, State
 from controller.switches import events
 from controller.switches.connections import listening
-from controller.switches.connections.listening import Entrance, half_open_room
+from controller.switches.connections.listening import Entrance, raise_file_limit
 from controller.switches.connections.tls_files import TlsFiles
 from controller.switches.current import Current
 from controller.switches.events import Event
@@ -100,7 +100,7 @@ class Controller:
         self.counters = PortCounters(fabric)
         """The counters of the ports."""
         # Connections with switches
-        most_half_open = half_open_room(fabric.expected)
+        most_half_open = raise_file_limit(fabric.expected)
         tls = TlsFiles(settings.tls) if settings.tls else None
         self.entrance = Entrance(
             most_half_open, tls, fabric.rejected, fabric.listening_clock, self.watchdog.follow

@@ -3,7 +3,9 @@
 A *socket* is the place of one cable in a port. Its *local number* counts the sockets of its node,
 from 1 (`socket_numbers`). `resolve` looks up both ends of each neighbour here. A node has its name
 in the build, management address, serial number, GUID and datapath id; a port has its name in the
-build, its label, the names of its system, and its rendered description.
+build, its label, the names of its system, and its rendered description. A *system* is an operating
+system of switches, such as SONiC, with its own names for ports. An *SNMP number* is the number of a
+port in a device's management data (ifIndex).
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ LocalSockets = dict[str, int]
 class NameDirectory:
     """The vertices and sockets of a plan by all names that they may have, in small letters.
 
-    `choose_systems` and `learn` have to read all neighbours before `socket` finds every port.
+    `choose_systems` and `note_snmp_numbers` have to read all neighbours before `socket` finds every
+    port.
 
     Args:
         sockets: the sockets of the plan.
@@ -81,21 +84,21 @@ class NameDirectory:
 
     def choose_systems(self, facts: NeighbourFacts, planned: CableSet) -> None:
         """Find the system of every node, by the rules of `resolve.resolve`."""
-        for nodes, form in facts.forms:
+        # The form of a table has the name of the system that prints it, or a name that is no
+        # system's, like `lldpctl`, which runs on several systems.
+        for nodes, system in facts.forms:
             vertex = self.vertex(nodes)
-            if vertex is not None and form in self._systems:
-                self._system_of_vertex[vertex] = form
+            if vertex is not None and system in self._systems:
+                self._system_of_vertex[vertex] = system
         between_nodes = [
             (near, far)
             for near, far in facts.seen
             if self.vertex(near.nodes) is not None and self.vertex(far.nodes) is not None
         ]
-        # Each system is tried as the default; the one by whose names most planned cables are seen
-        # becomes it.
+        # The default is the system by whose names most planned cables are seen.
         planned_cables: dict[str, int] = {}
         for system in (THE_BUILD, *self._systems) if between_nodes else ():
-            self._default_system = system
-            cables = (self._cable(near, far) for near, far in between_nodes)
+            cables = (self._cable(near, far, system) for near, far in between_nodes)
             planned_cables[system] = sum(cable in planned for cable in cables)
             if planned_cables[system] == len(between_nodes):
                 break
@@ -103,25 +106,35 @@ class NameDirectory:
             planned_cables, key=planned_cables.__getitem__, default=THE_BUILD
         )
 
-    def learn(self, near: NamedEnd) -> None:
-        """Note the SNMP number of a port, where the node's own table has it beside the name."""
+    def note_snmp_numbers(self, near: NamedEnd) -> None:
+        """Note the SNMP numbers of a port, if the node's own table has them beside its name.
+
+        The tables of its neighbours may have such a number in place of the name.
+        """
         numbers = [text.lower() for text in near.ports[1:] if NO_NAME.fullmatch(text)]
         if not numbers or (vertex := self.vertex(near.nodes)) is None:
             return
-        if (local := self._local_number(vertex, near)) is not None:
+        if (local := self._local_number(vertex, near, self._default_system)) is not None:
             self._by_number.setdefault(vertex, {}).update(dict.fromkeys(numbers, local))
 
-    def _cable(self, near: NamedEnd, far: NamedEnd) -> Cable | None:
-        """The cable between two ends; None: the names of an end mean no socket."""
-        near_socket, far_socket = self._socket_of_end(near), self._socket_of_end(far)
+    def _cable(self, near: NamedEnd, far: NamedEnd, default_system: str) -> Cable | None:
+        """The cable between two ends; None: the names of an end mean no socket.
+
+        Args:
+            near: an end.
+            far: the other end.
+            default_system: the system of vertices whose own is not known.
+        """
+        near_socket = self._socket_of_end(near, default_system)
+        far_socket = self._socket_of_end(far, default_system)
         if near_socket is None or far_socket is None:
             return None
         return min(near_socket, far_socket), max(near_socket, far_socket)
 
-    def _socket_of_end(self, end: NamedEnd) -> int | None:
+    def _socket_of_end(self, end: NamedEnd, default_system: str) -> int | None:
         """The socket of an end; None: its names mean none."""
         vertex = self.vertex(end.nodes)
-        return None if vertex is None else self.socket(vertex, end)
+        return None if vertex is None else self._socket(vertex, end, default_system)
 
     def vertex(self, nodes: tuple[str, ...]) -> int | None:
         """The vertex of the first name that is in the plan, None where none is."""
@@ -133,15 +146,19 @@ class NameDirectory:
 
     def socket(self, vertex: int, end: NamedEnd) -> int | None:
         """The socket of a vertex that the names of an end mean; None if they mean none."""
-        local = self._local_number(vertex, end)
+        return self._socket(vertex, end, self._default_system)
+
+    def _socket(self, vertex: int, end: NamedEnd, default_system: str) -> int | None:
+        """See `socket`; the vertex has the default system if its own is not known."""
+        local = self._local_number(vertex, end, default_system)
         return None if local is None else self._sockets.at(vertex, local)
 
-    def _local_number(self, vertex: int, end: NamedEnd) -> int | None:
-        """The local number of `socket`.
+    def _local_number(self, vertex: int, end: NamedEnd, default_system: str) -> int | None:
+        """The local number of `_socket`.
 
         Rendered descriptions come first, as each belongs to one port only.
         """
-        system = self._system_of_vertex.get(vertex, self._default_system)
+        system = self._system_of_vertex.get(vertex, default_system)
         if system not in self._by_name:
             self._add_names(system)
         descriptions = {} if system == THE_BUILD else self._by_description[system][vertex]

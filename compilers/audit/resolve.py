@@ -99,7 +99,7 @@ def resolve(
     directory.choose_systems(facts, planned)
     sightings = _Sightings(directory, sockets, planned)
     for near, _ in facts.seen:
-        directory.learn(near)
+        directory.note_snmp_numbers(near)
     for near, far in facts.seen:
         sightings.add(near, far)
     sightings.complete_half_seen()

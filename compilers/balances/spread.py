@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from compilers.spec.fabric_spec import RoutingSpec
 
 REFUSED_FAMILY = "pn"
-"""The family that is refused. There `spread` carries less than `valiant`, as a packet loses its
-mark too early."""
+"""The family that is refused. There `spread` would carry as much as `valiant` only if a packet kept
+its mark over two links instead of one."""
 
 
 class Spread(Balance):
@@ -46,9 +46,9 @@ class Spread(Balance):
         yield from fixed_share_findings(routing)
 
     def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:
-        """Return the balance without other keys for ANY traffic; None where another suits better.
+        """Return NO_OTHER_KEYS if `spread` is recommended for traffic ANY, else None.
 
-        It suits if the family's formula says that it guarantees about the most.
+        It is recommended if the family's formula says that no other balance guarantees much more.
         """
         suits = traffic == ANY and family.marks_suit_any_traffic(topology.parameters)
         return NO_OTHER_KEYS if suits else None
@@ -56,7 +56,7 @@ class Spread(Balance):
     def unfit(
         self, routing: RoutingSpec, family: Family, parameters: Parameters
     ) -> Iterator[Finding]:
-        """Refuse the family PN, where `valiant` carries as much of every permutation."""
+        """Refuse REFUSED_FAMILY, for the reason given there."""
         del routing, parameters
         if family.name == REFUSED_FAMILY:
             required = f"another balance in a {family.name}"

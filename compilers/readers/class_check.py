@@ -1,17 +1,21 @@
-"""Compares the egress classes of one switch with which no packet is forwarded.
+"""Compares what the egress classes of one switch would do with packets that never occur.
 
-Files of OpenFlow have rows and groups for such classes all the same, and number the classes:
+An *egress class* is a numbered list of port sets that a switch tries in order. All routes of the
+switch with the same next hops share a class. OpenFlow files contain entries even for classes that
+carry no traffic, and number them. `switch_check` compares the forwarding of all packets that occur;
+`ClassCheck` compares these entries too:
 
-- classes to which no route leads
-- classes for packets from hosts, at a switch without hosts
-- what a class does with packets from ports that it does not try, where it tries all fabric ports
+- of classes to which no route leads
+- of classes for packets from hosts, at a switch without hosts
+- of a class that tries every fabric port, for packets from a port that it does not try. There is no
+  such port, but the files say what would happen to the packets.
 
-`switch_check` compares all other packets, and calls `ClassCheck` for these. A *chain* is the
-sequence of port sets that a switch tries in order; an *entry* is what a row of the files leads to.
+A *chain* is the sequence of port sets of a class; an *entry* is what a row of the files leads to.
 
 Example: by the tables, class 3 sends packets to port 5, and to port 6 while port 5 is down. In the
 files, rows "of class 3" lead to an entry, and its group tries ports 5 and 7. If a route leads to
-class 3, `switch_check` finds this for the packets of the route. If none does, it is found here.
+class 3, `switch_check` reports the wrong port for the packets of the route. If no route leads to
+class 3, `ClassCheck` reports it.
 """
 
 from __future__ import annotations
@@ -48,12 +52,12 @@ class ClassCheck:
     host_ports: Sequence[int]
     """The ports with a host."""
     differences: DifferenceList
-    """Gets the differences."""
+    """The list to which the differences are added."""
     folder: str
-    """Where its files are."""
+    """The folder with the files of the switch."""
 
     def compare(self) -> None:
-        """Compare all classes, where the files number them."""
+        """Compare all classes if the files number them, as those of OpenFlow do."""
         if self.emitted.class_entries is not None:
             classes_of_tables = np.flatnonzero(self.build.tables.classes.port[self.vertex] > 0)
             numbers: list[int] = classes_of_tables.tolist()
@@ -69,7 +73,9 @@ class ClassCheck:
             numbers: the classes that the tables have.
             class_entries: the entry of each class in the files.
         """
-        routed_entries = set(self.emitted.anywhere[0].rows.entries.tolist())
+        # A switch of OpenFlow has one table of routes for all packets.
+        routes_table = self.emitted.anywhere[0]
+        routed_entries = set(routes_table.rows.entries.tolist())
         for number in sorted(set(class_entries) - set(numbers)):
             entry = class_entries[number]
             # `switch_check` has compared the packets of routes that lead to the class.
@@ -79,7 +85,7 @@ class ClassCheck:
                 self.differences.add(file, line, says, "none such")
 
     def _compare_classes(self, numbers: Sequence[int], class_entries: Mapping[int, int]) -> None:
-        """Compare each class that the tables have, as far as no routes lead packets to it.
+        """Compare each class that the tables have, for the packets that no route leads to it.
 
         Args:
             numbers: the classes that the tables have.
@@ -88,10 +94,10 @@ class ClassCheck:
         routed_classes = set(self.expected.egress.tolist())
         for number in numbers:
             is_routed = number in routed_classes
-            # `switch_check` has compared packets that routes lead to the class, from all ports.
+            # `switch_check` has compared the packets of a routed class from all fabric ports.
             ports = [ANY_OTHER] if is_routed else [*self.fabric_ports, ANY_OTHER]
             entry = class_entries.get(number)
-            # One difference for a class is enough.
+            # One difference of a class is enough: packets from hosts would only repeat it.
             if not self._differs_in_transit(number, entry, ports):
                 self._compare_from_hosts(number, entry, is_routed)
 
@@ -127,33 +133,28 @@ class ClassCheck:
         if host_entries is not None:  # a switch without hosts that has rows for hosts
             self._differs(number, "hosts", FROM_HOST, host_entries.get(number), expected)
         if self.host_ports and not is_routed:
+            # Rows for packets from hosts name their ports, so a port is needed to look them up.
             # All ports of hosts have the same rows for a class, so the first one is enough.
             port = self.host_ports[0]
-            self._differs(number, "hosts", port, entry, expected, of_host=True)
+            self._differs(number, "hosts", port, entry, expected)
 
     def _differs(
-        self,
-        number: int,
-        ingress: str,
-        port: int,
-        entry: int | None,
-        expected: Chain,
-        *,
-        of_host: bool = False,
+        self, number: int, ingress: str, port: int, entry: int | None, expected: Chain
     ) -> bool:
-        """Whether a class differs for packets from a port, which then is a difference.
+        """Whether a class differs for packets from a port; if so, add the difference.
 
         Args:
             number: the number of the class.
             ingress: the ingress port in words.
-            port: the ingress port.
+            port: the ingress port, FROM_HOST or ANY_OTHER.
             entry: the entry of the class in the files; None: there is none.
             expected: the chain by the tables.
-            of_host: whether hosts are at the port.
         """
         table = self._table_for(port)
         chain = () if entry is None else table.chains[int(table.number[entry])]
-        in_port = FROM_HOST if of_host else port
+        # The canonical form of a chain leaves out the fabric port that a packet came in by. Packets
+        # from hosts, whatever their port, may leave by all fabric ports.
+        in_port = FROM_HOST if port in self.host_ports else port
         stated = self.chains.in_turn([self.chains.number(chain)], in_port)
         if stated == expected:
             return False
@@ -164,7 +165,10 @@ class ClassCheck:
         return True
 
     def _table_for(self, port: int) -> Lookup:
-        """The table in which packets from a port are looked up."""
+        """The table in which packets from a port are looked up.
+
+        A switch of OpenFlow has a single table for each port: one for the port, or that of all.
+        """
         return self.emitted.by_ingress.get(port, self.emitted.anywhere)[0]
 
     def _file_and_line(self, entry: int, port: int) -> tuple[str, int]:

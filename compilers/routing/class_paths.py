@@ -67,28 +67,31 @@ class ClassPaths:
     next_switch: NDArray[np.int32]
     """int32[S, D], the next switch towards each destination; the destination has itself."""
     egress_class: Numbers
-    """[S, D], the egress class for each destination."""
+    """[S, D], the egress class for each destination. All destinations of a class at a switch have
+    the same next hops there."""
     depth: int
     """The most links of a path."""
     distance: NDArray[np.uint8]
-    """uint8[S, S], the links between switches, where packets take any shortest path; else empty."""
+    """uint8[S, S], the links between switches; empty unless `shared_at_every_hop`."""
     next_tries: NDArray[np.int32]
-    """int32[n, S, D], the switches that a packet tries in order at a switch with several next hops,
-    if it came in from one of them. -1 for no switch.
+    """int32[n, S, D], for a packet that would make a U-turn, as it came in from a next hop of the
+    switch: the candidate next switches, best first. -1 for no switch.
 
-    Empty where packets take one path only. At first these are one other next hop and the minimal
-    one; `searched_repairs` puts in the ports of `bounce`.
+    Empty unless `shared_at_every_hop`. `of` puts in two candidates, another next hop and the
+    minimal one. `searched_repairs` makes a copy with longer lists, from the ports of `bounce`.
     """
 
     @classmethod
-    def of(cls, tables: Tables, wiring: Wiring, topology: Topology, every_hop: bool) -> ClassPaths:
+    def of(
+        cls, tables: Tables, wiring: Wiring, topology: Topology, shared_at_every_hop: bool
+    ) -> ClassPaths:
         """Follow tables.
 
         Args:
             tables: lead to every destination.
             wiring: the cables.
             topology: says which switches have hosts, and the diameter.
-            every_hop: whether packets take any shortest path at every hop.
+            shared_at_every_hop: whether packets take any shortest path at every hop.
         """
         destinations = np.flatnonzero(topology.endpoints)
         fib = Fib.of(tables, wiring.far_by_port())
@@ -96,9 +99,11 @@ class ClassPaths:
         # A packet at a switch without links stays there.
         itself = np.arange(len(next_switch), dtype=np.int32)[:, None]
         next_switch = np.where(next_switch < 0, itself, next_switch)
-        switches = np.arange(len(next_switch) if every_hop else 0)
+        # Distances are needed only to find several shortest paths.
+        switches = np.arange(len(next_switch) if shared_at_every_hop else 0)
         distance = distances(neighbour_table(topology.graph), switches)
-        # int32[S, D], the first switch that is tried, then the second; no rows without `every_hop`.
+        # int32[S, D], the first candidate for U-turns, then the second; no rows where packets are
+        # not shared at every hop.
         other = _other_next_hops(wiring.far, next_switch, distance[:, destinations])
         minimal = np.where(other < 0, np.int32(-1), next_switch[: len(other)])
         return cls(
@@ -169,7 +174,7 @@ class ClassPaths:
             self.distance[sender, self.destinations] + 1 == self.distance[at, self.destinations]
         )
         next_switch = np.full(returns.shape, -1, np.int32)
-        # From the last try to the first, so that the first usable one stays.
+        # From the last candidate to the first, so that the best usable one stays.
         for switch in self.next_tries[::-1, at, column]:
             next_switch = np.where((switch >= 0) & (switch != sender), switch, next_switch)
         return UTurn(is_returned=returns, next_switch=next_switch)
@@ -200,7 +205,7 @@ class ClassPaths:
         for switch in self.cabled_switches():
             routed = self.remote_columns(switch)
             by_destination = property_of(switch)
-            # Destinations of one class follow each other, and are then taken together.
+            # After sorting, destinations of one class are adjacent.
             groups = group_equal_keys(self.egress_class[switch, routed])
             ordered = by_destination[..., routed[groups.order]]
             by_class = np.logical_and.reduceat(ordered, groups.starts, axis=2)

@@ -116,7 +116,12 @@ class BuildCopies:
         self.found_record |= record is not None
         if record is not None and not record.target:  # no move is under way
             held = [build for build in (record.previous, record.build) if build]
-            write = partial(self.history.follow, held, record.named, only_if_empty=not is_follower)
+            write = partial(
+                self.history.record_held_elsewhere,
+                held,
+                record.named,
+                only_if_empty=not is_follower,
+            )
             self._list_write = self._start_write(write)
 
     def _report(self, fault: str) -> None:

@@ -185,7 +185,7 @@ class Api:
         No page while the thread reads, or where the disk fails: readers keep the page that they
         have.
         """
-        reading = self._history or self.start(self.mover.history.past)
+        reading = self._history or self.start(self.mover.history.entries_as_data)
         self._history = None if reading.done() else reading
         if not reading.done():
             return {}

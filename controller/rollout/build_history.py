@@ -5,10 +5,10 @@
 from elsewhere are proved before they are kept: digests, types, bounds, names, and a walk of every
 pair over every path. Whether the sender has marked them as verified does not count.
 
-The methods that write (`receive`, `keep`, `keep_both`, `note`, `follow`, `tidy`, `install`) are
-called in a thread, as a disk that takes no writes, or flushes slowly, holds them up. The other
-methods may be called in the controller's loop: a frozen file system can still be read, and a disk
-that cannot be read gives an error at once.
+The methods that write (`receive`, `keep`, `keep_both`, `record_held`, `record_held_elsewhere`,
+`remove_refused`, `install`) are called in a thread, as a disk that takes no writes, or flushes
+slowly, holds them up. The other methods may be called in the controller's loop: a frozen file
+system can still be read, and a disk that cannot be read gives an error at once.
 """
 
 from __future__ import annotations
@@ -64,11 +64,11 @@ class HeldBuild:
     name: str
     """The build's name in the store of builds."""
     at: float
-    """Since when it was held, in seconds since the epoch."""
+    """Since when the fabric held it, in seconds since the epoch."""
     by: str
     """Who moved the fabric to it."""
     proved: str
-    """What verification proved of it, in words."""
+    """What verification proved of the build, in words."""
 
 
 class BuildHistory:
@@ -84,8 +84,8 @@ class BuildHistory:
         place: the folder of the history.
 
     Raises (all methods):
-        InputError: a build is none, loses packets or is not kept; or a file cannot be read, or
-            cannot be written, for example for lack of room.
+        InputError: the data is not a valid build, or the build loses packets or is not kept; or a
+            file cannot be read, or cannot be written, for example for lack of room.
     """
 
     def __init__(self, folder: Path, unverified: bool = False) -> None:
@@ -94,7 +94,7 @@ class BuildHistory:
         self._damage = ""
         """Why the list could not be read last; "" if it could."""
         self._unreported_damage = ""
-        """`_damage`, until `damage` has returned it."""
+        """`_damage`, until `take_damage_report` has returned it."""
         self._installed: tuple[int, int] | None = None
         """The `stamp` of the build that `install` put into the controller's folder last; None if
         it has put none there."""
@@ -133,7 +133,7 @@ class BuildHistory:
         It need not be if it is the last build that the fabric came to hold: somebody has allowed
         that, and a restart then changes nothing.
         """
-        entries, damage = self._list()
+        entries, damage = self._read_list()
         last_build = entries[-1].build if entries and not damage else ""
         is_last = last_build != "" and last_build == identity_of_folder(self.folder)
         return self.unverified or is_last
@@ -170,8 +170,9 @@ class BuildHistory:
         return sorted(folder.name for folder in self.place.glob("[0-9a-f]*") if folder.is_dir())
 
     def keep(self, current: Current) -> None:
-        """Write a build to the history, unless it is there; the folder that it was read from may
-        have another build by now.
+        """Write a build to the history, unless it is there.
+
+        It is written from memory: the folder that it was read from may have another build by now.
         """
         build, folder = current.build, self.place / current.identity
         if build is None or folder.is_dir():
@@ -186,7 +187,7 @@ class BuildHistory:
 
         The build after it is refused where it would not fit into the controller's folder.
         """
-        self.note(old, "", target=target.identity)
+        self.record_held(old, "", target=target.identity)
         self.keep(old)
         self.keep(target)
         self.require_room(target.identity)
@@ -247,25 +248,28 @@ class BuildHistory:
     def entries(self) -> list[HeldBuild]:
         """The builds that the fabric held, the newest last.
 
-        If the list cannot be read, these are the builds that are kept, by age. `damage` then says
-        why.
+        If the list cannot be read, these are the builds that are kept, by age;
+        `take_damage_report` then says why it cannot.
         """
-        entries, damage = self._list()
+        entries, damage = self._read_list()
         self._note_damage(damage)
         return entries
 
-    def damage(self) -> str:
-        """Why the list could not be read; "" if it could be, or an earlier call has said why."""
+    def take_damage_report(self) -> str:
+        """Why the list could not be read; "" if it could be.
+
+        A fault is returned once: the next call returns "" unless there is a new fault.
+        """
         damage, self._unreported_damage = self._unreported_damage, ""
         return damage
 
-    def past(self) -> list[dict[str, Any]]:
+    def entries_as_data(self) -> list[dict[str, Any]]:
         """`entries` as plain data, each with whether its build is still kept."""
         kept = set(self.kept_builds())
-        entries, _ = self._list()
+        entries, _ = self._read_list()
         return [asdict(entry) | {"kept": entry.build in kept} for entry in entries]
 
-    def note(
+    def record_held(
         self, current: Current, by: str, spare: Collection[str] = (), target: str = ""
     ) -> None:
         """Add a build that the fabric has come to hold to the list; remove old builds.
@@ -279,15 +283,15 @@ class BuildHistory:
             spare: identities of builds that are not removed.
             target: the identity of a build that is not removed either, as a move to it follows.
         """
-        entries, damage = self._list({current.identity, target})
+        entries, damage = self._read_list({current.identity, target})
         self._note_damage(damage)
         if damage or not entries or entries[-1].build != current.identity:
-            entries.append(_held(current, by))
+            entries.append(_new_entry(current, by))
             self._write_list(entries, damage)
         if not damage:
             self._forget(entries, {*spare, target})
 
-    def follow(
+    def record_held_elsewhere(
         self, held: Sequence[str], spare: Collection[str] = (), only_if_empty: bool = False
     ) -> None:
         """Add builds that the fabric has come to hold under another controller to the list.
@@ -297,19 +301,20 @@ class BuildHistory:
             spare: identities of builds that are not removed.
             only_if_empty: whether nothing is done unless the list is empty.
         """
-        entries, damage = self._list({*held, *spare})
+        entries, damage = self._read_list({*held, *spare})
         self._note_damage(damage)
         if entries and (only_if_empty or entries[-1].build == held[-1]):
             return
         if not entries and self.folder_build not in ("", *held):
-            # The build of the folder is an earlier one: a build that is put there later is new.
+            # The list is empty, so the folder's build is entered as one that was held before. A
+            # build that is put into the folder later then counts as new.
             held = [self.folder_build, *held]
-        before = len(entries)
+        count_before = len(entries)
         for identity in held:
             is_last = bool(entries) and entries[-1].build == identity
             if not is_last and self._folder_of(identity):
-                entries.append(_held(self.read(identity), ""))
-        if len(entries) == before:
+                entries.append(_new_entry(self.read(identity), ""))
+        if len(entries) == count_before:
             return
         self._write_list(entries, damage)
         if not damage:
@@ -327,7 +332,7 @@ class BuildHistory:
             self._put_aside()
         put_file(self.place / LIST, [text.encode()], folders=True)
 
-    def tidy(self, spare: Collection[str] = ()) -> None:
+    def remove_refused(self, spare: Collection[str] = ()) -> None:
         """Remove builds that were received and refused; called only while no move goes on.
 
         No build is removed where the list cannot be read.
@@ -335,18 +340,21 @@ class BuildHistory:
         Args:
             spare: identities of builds that are not removed.
         """
-        entries, damage = self._list()
+        entries, damage = self._read_list()
         self._note_damage(damage)
         if entries and not damage:
             self._forget(entries, spare)
 
-    def _list(self, noted: Collection[str] = ()) -> tuple[list[HeldBuild], str]:
+    def _read_list(self, about_to_add: Collection[str] = ()) -> tuple[list[HeldBuild], str]:
         """The builds that the fabric held, and why the list could not be read; "" if it could.
 
-        If it could not, the builds are those that have a folder.
+        If the list could not be read, it is replaced by an entry for each build that has a folder,
+        with the age of the folder. A list that is missing or empty while no build has a folder is
+        no damage: the history is new.
 
         Args:
-            noted: identities of builds that are about to be added. They may have a folder already.
+            about_to_add: identities of builds that are about to be added. They may have a folder
+                already, which does not say that the fabric has held them.
         """
         file = self.place / LIST
         try:
@@ -360,15 +368,16 @@ class BuildHistory:
         else:
             if entries:
                 return entries, ""
-        ages = {build: (self.place / build).stat().st_mtime for build in self.kept_builds()}
-        builds = sorted(ages.keys() - {*noted}, key=lambda build: (ages[build], build))
+        # The time at which each folder was written; the fabric came to hold its build about then.
+        times = {build: (self.place / build).stat().st_mtime for build in self.kept_builds()}
+        builds = sorted(times.keys() - {*about_to_add}, key=lambda build: (times[build], build))
         is_new_history = damage in (MISSING, EMPTY) and not builds
         if is_new_history:
             return [], ""
-        return [HeldBuild(build, "", ages[build], "", "") for build in builds], damage
+        return [HeldBuild(build, "", at=times[build], by="", proved="") for build in builds], damage
 
     def _note_damage(self, damage: str) -> None:
-        """Have `damage` return why the list cannot be read, unless it has."""
+        """Have `take_damage_report` return why the list cannot be read, unless it has."""
         if damage and damage != self._damage:
             self._unreported_damage = damage
         self._damage = damage
@@ -378,10 +387,10 @@ class BuildHistory:
         with suppress(FileNotFoundError):
             (self.place / LIST).replace(self.place / f"{LIST}.damaged")
 
-    def before(self, identity: str) -> str:
+    def previous_build(self, identity: str) -> str:
         """The identity of the last build that the fabric held before this one and that is kept."""
         kept = set(self.kept_builds())
-        entries, _ = self._list()
+        entries, _ = self._read_list()
         for entry in reversed(entries):
             if entry.build != identity and entry.build in kept:
                 return entry.build
@@ -399,7 +408,7 @@ class BuildHistory:
             try_to_remove(self.place / identity)
 
 
-def _held(current: Current, by: str) -> HeldBuild:
+def _new_entry(current: Current, by: str) -> HeldBuild:
     """The entry of a build that the fabric holds from now on.
 
     Args:

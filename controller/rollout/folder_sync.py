@@ -110,7 +110,7 @@ class FolderSync:
         may_install = self._history.has_one_of(replaceable)
 
         def write() -> None:
-            self._history.note(current, by, spare)
+            self._history.record_held(current, by, spare)
             # Not where somebody has put another build there meanwhile, or the same one again.
             if may_install:
                 self._history.install(current.identity, replaceable, stamp)

@@ -344,7 +344,7 @@ class Mover:
         """
         self.require_settled()
         spare = {*self._prepared, *self._spared_builds}
-        tidy = self.writes.add(partial(self.history.tidy, spare), ignore_error)
+        tidy = self.writes.add(partial(self.history.remove_refused, spare), ignore_error)
         self._await(tidy, pause, LONGEST_WRITE, "a history that can be written")
         tidy.result()
         last_progress = self.fabric.clock()
@@ -459,7 +459,7 @@ class Mover:
         self._require_idle()
         trial = self.trial
         identity = build or (trial.fallback if trial else self._previous)
-        identity = identity or self.history.before(self.fabric.identity)
+        identity = identity or self.history.previous_build(self.fabric.identity)
         if trial and identity == trial.fallback and trial.fallback_build:
             target = trial.fallback_build  # it need not be read: the disk may hang
         else:
@@ -559,7 +559,7 @@ class Mover:
     def tick(self) -> None:
         """Take the next steps of a move, a trial or a survey; called a few times a second."""
         self.writes.take_results()
-        if damage := self.history.damage():
+        if damage := self.history.take_damage_report():
             self.fabric.tell(events.HistoryDamaged(str(self.history.place / LIST), damage))
         self.survey.tick()
         if self.rollout is not None and not self.rollout.over:
@@ -685,7 +685,7 @@ class Mover:
             current: the build.
             spare: builds that the history keeps whatever their age.
         """
-        self.history.note(current, "", spare)
+        self.history.record_held(current, "", spare)
         self.history.keep(current)
 
     def _keep_later(self, old: Current, target: Current) -> None:

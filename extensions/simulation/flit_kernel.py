@@ -39,7 +39,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.forwarding.machine_code import inlined_loop, loop
-from extensions.simulation.flit_router import stage
+from extensions.simulation.flit_router import last_step_of_stage
 from extensions.simulation.hop_choice import ADAPTIVE, BACKLOG, draw_number
 from extensions.simulation.packet_kernel import (
     ACCEPTED,
@@ -287,7 +287,9 @@ def _start_packet(
     is_busy = state.buffer[buffer_index, STATE] != ABSENT
     state.buffer[buffer_index, STATE] = WAITS
     speedup = rules.router.speedup
-    state.buffer[buffer_index, SINCE] = stage(t * speedup, rules.router.routing, speedup)
+    state.buffer[buffer_index, SINCE] = last_step_of_stage(
+        t * speedup, rules.router.routing, speedup
+    )
     state.buffer[buffer_index, OUT] = UNROUTED
     if not is_busy:
         state.busy_buffers[switch, state.busy_count[switch]] = buffer_index
@@ -734,7 +736,7 @@ def _pass_flit(
     )
     buffer[buffer_index, STORED] -= 1
     if buffer[buffer_index, FLITS]:
-        when = stage(step + 1, rules.router.routing, rules.router.speedup)
+        when = last_step_of_stage(step + 1, rules.router.routing, rules.router.speedup)
         buffer[buffer_index, STATE], buffer[buffer_index, SINCE], buffer[buffer_index, OUT] = (
             WAITS,
             when,

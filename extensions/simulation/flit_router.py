@@ -25,15 +25,14 @@ class FlitRouter(NamedTuple):
     """
 
     routing: int = 1
-    """How long routing takes [routing_delay]: a step for the value 1, and so many cycles for larger
-    ones, for one head of a channel after the other. 0: no time, as the switch before has routed the
-    packet (lookahead routing)."""
+    """How long routing takes [routing_delay]. 0: no time, as the switch before has routed the
+    packet (lookahead routing). 1: one step of the router. n > 1: n cycles of the links. Heads of
+    one channel are routed one at a time."""
     crossbar: int = 1
-    """How long the crossbar takes [st_final_delay]: a step for the value 1, and so many cycles for
-    larger ones. Flits follow each other in it."""
+    """How long the crossbar takes [st_final_delay]. 1: one step of the router. n > 1: n cycles of
+    the links. Several flits may be in the crossbar, one behind the other."""
     credit: int = 2
-    """Cycles from when a credit comes until it counts [credit_delay]; at a host it counts at once.
-    """
+    """Cycles from when a credit comes until it counts [credit_delay]. Hosts count it at once."""
     speedup: int = 2
     """Steps of the router in a cycle of the links [internal_speedup]."""
     islip: int = 0
@@ -72,9 +71,9 @@ class FlitRouter(NamedTuple):
     @property
     def pipeline(self) -> int:
         """The cycles that a head takes from its buffer to the link if nothing is in its way."""
-        # In steps: routing has ended, and the head has a virtual channel and is allocated.
-        routed = stage(0, self.routing, self.speedup) + (self.routing > 0)
-        allocated = routed + 2
+        # In steps. Routing ends with its last step, which is none if routing takes no time.
+        routed = last_step_of_stage(0, self.routing, self.speedup) + (self.routing > 0)
+        allocated = routed + 2  # a step for a virtual channel, and one for the allocation
         return allocated // self.speedup + self.crossbar
 
 
@@ -83,15 +82,18 @@ USUAL_ROUTER = FlitRouter()
 
 
 @inlined_loop
-def stage(step: int, cycles: int, speedup: int) -> int:
-    """The step at which a stage of the pipeline begins its last step.
+def last_step_of_stage(step: int, cycles: int, speedup: int) -> int:
+    """The last step of a stage of the pipeline, such as routing.
 
-    A stage of a step or less does so at once. A longer one does so at the first step of a cycle,
-    `cycles - 1` cycles after that in which it began.
+    A stage of a step or less has that step alone. The last step of a longer stage is the first step
+    of a cycle, `cycles - 1` cycles after the cycle in which the stage began.
+
+    Example: with 2 steps a cycle, step 5 is in cycle 2. If routing takes 3 cycles and begins there,
+    its last step is in cycle 4, which begins with step 8.
 
     Args:
         step: the step at which the stage begins.
-        cycles: how long it takes, as in `FlitRouter`: in cycles from 2 on.
+        cycles: how long it takes, as in `FlitRouter`: 0, 1 step, or n > 1 cycles.
         speedup: the steps of a cycle.
     """
     return step if cycles <= 1 else (step // speedup + cycles - 1) * speedup

@@ -21,7 +21,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.readers.bgp.bgp_outcome import NO_PATH, BgpOutcome, SpeakerFamily
+from compilers.readers.bgp.bgp_outcome import NO_PATH, BgpOutcome, FabricFamily
 from compilers.readers.bgp.bgp_speaker import BgpSwitch
 from compilers.readers.emitted_forwarding import VIA, Lookup
 from compilers.readers.emitted_report import DifferenceList
@@ -61,9 +61,9 @@ class Share(NamedTuple):
     switch: int
     """The switch that has the route."""
     prefix: int
-    """The destination, by its number in `SpeakerFamily.prefixes`."""
+    """The destination, by its number in `FabricFamily.prefixes`."""
     next_hop: int
-    """The next hop, a single address, by its number in `SpeakerFamily.prefixes`."""
+    """The next hop, a single address, by its number in `FabricFamily.prefixes`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ class FollowedCase:
 
 
 def share_failures(
-    speakers: Sequence[BgpSwitch], families: Sequence[SpeakerFamily]
+    speakers: Sequence[BgpSwitch], families: Sequence[FabricFamily]
 ) -> ShareFailures:
     """Follow every share of all switches: with nothing down, then under each failure.
 
@@ -113,7 +113,7 @@ def share_failures(
 class _FamilyShares:
     """The shares of all switches in one address family, n in all, as columns of arrays."""
 
-    def __init__(self, speakers: Sequence[BgpSwitch], family: SpeakerFamily) -> None:
+    def __init__(self, speakers: Sequence[BgpSwitch], family: FabricFamily) -> None:
         self.family = family
         """The sessions and policies of all switches."""
         self.names = [Path(speaker.file).parent.name for speaker in speakers]
@@ -188,7 +188,7 @@ class _FamilyShares:
             sessions: bool[E], the sessions that are up.
         """
         outcome = self.family.converged(alive, sessions)
-        connected = alive[self.switch] & outcome.cabled[self.switch, self.prefix]
+        connected = alive[self.switch] & outcome.reachable_by_links[self.switch, self.prefix]
         session = outcome.session[self.switch, self.next_hop]
         resolved = connected & (session >= 0)
         arrived, links = self._follow_packets(

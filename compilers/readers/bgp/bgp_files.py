@@ -54,31 +54,34 @@ def read_speaker(
         ValueError: (file, line, text) a line makes no sense.
     """
     files = read_files(system, folder, definitions)
-    router = files[0].text
-    main, *other_files = _speaker_files(files, options)
-    speaker = main.speaker
+    # The first file of a system states the ports. BGP is in the same file, or on SONiC in another.
+    ports_file = files[0].text
+    bgp_file, *further_bgp_files = _speaker_files(files, options)
+    speaker = bgp_file.speaker
     has_both_families = len(speaker.families) > 1
+    # `need` marks statements as read, and notes those that are not there as missing.
     if has_both_families and options.numbered:  # each family has sessions of its own
         speaker.statements.need(speaker.dialect.dual_stack, {})
-    for file in other_files:
-        _compare(main, file)
-    # A session without addresses names its port. On SONiC another file states BGP, and the first
-    # file states which ports have no address.
-    bgp_is_in_first_file = main.text is router
-    if not options.numbered and bgp_is_in_first_file:
-        _mark_unnumbered(router, speaker)
-    port_of = _port_of_session(router)
+    for file in further_bgp_files:
+        _compare(bgp_file, file)
+    # A session without addresses names its port. If another file states the ports, it also states
+    # which of them have no address.
+    bgp_is_in_ports_file = bgp_file.text is ports_file
+    if not options.numbered and bgp_is_in_ports_file:
+        _mark_unnumbered(ports_file, speaker)
+    port_of = _port_of_session(ports_file)
     if options.bfd:
         for session in _sessions(speaker):
             port = port_of.get(session.peer, "")
             speaker.statements.need(speaker.dialect.bfd_link, {"port": port})
     if system.announces_discarded:
-        _announce_discarded(router, speaker, system.policy_part)
-    _require_discards(router, speaker)
+        _check_policy_order(ports_file, speaker, system.policy_part)
+        _announce_discarded(ports_file, speaker)
+    _require_discards(ports_file, speaker)
     without_bgp = forwarding(*(file.text for file in files), recursive=True)
-    switch = speaker.switch(main.text.file, without_bgp)
-    switch = with_ports(switch, port_of, main.text.file, options.numbered)
-    descriptions = (fact.value for fact in router.facts if fact.kind == "description")
+    switch = speaker.switch(bgp_file.text.file, without_bgp)
+    switch = with_ports(switch, port_of, bgp_file.text.file, options.numbered)
+    descriptions = (fact.value for fact in ports_file.facts if fact.kind == "description")
     return with_described_sessions(switch, {str(port): str(text) for port, text in descriptions})
 
 
@@ -94,29 +97,29 @@ def _speaker_files(files: Sequence[ReadFile], options: SpeakerOptions) -> Iterat
             yield _SpeakerFile(text, Speaker.read(statements, file_dialect, options))
 
 
-def _mark_unnumbered(router: RouterText, speaker: Speaker) -> None:
+def _mark_unnumbered(ports_file: RouterText, speaker: Speaker) -> None:
     """Mark the ports that sessions name as routed, though they have no addresses."""
     for session in _sessions(speaker):
-        if session.peer in router.interfaces:
-            router.interfaces[session.peer].unnumbered = True
+        if session.peer in ports_file.interfaces:
+            ports_file.interfaces[session.peer].unnumbered = True
 
 
-def _compare(main: _SpeakerFile, other: _SpeakerFile) -> None:
-    """Note in a further file of a switch where its BGP differs from that of the main file."""
+def _compare(first: _SpeakerFile, other: _SpeakerFile) -> None:
+    """Note in a further file of a switch where its BGP differs from that of the first one."""
     text, statements = other.text, other.speaker.statements
     text.unread += statements.unread()
     text.wrong += ((0, missing) for missing in statements.missing_texts())
-    expected, facts = _facts(main.speaker), _facts(other.speaker)
+    expected, facts = _facts(first.speaker), _facts(other.speaker)
     if expected.keys() != facts.keys():
         line = max((facts[fact] for fact in facts.keys() - expected.keys()), default=0)
-        text.add_wrong(line, f"BGP is not as in {main.text.file}")
+        text.add_wrong(line, f"BGP is not as in {first.text.file}")
 
 
 def _facts(speaker: Speaker) -> dict[object, int]:
-    """The facts that a file states about BGP, with their lines; 0 where several state one.
+    """The facts that a file states about BGP, with their lines; 0 for a fact of several lines.
 
-    Facts are tuples that two files of a switch have in common if they state the same: a field of
-    the whole switch; the prefixes of a family; a session with its metrics.
+    A fact is a tuple: a field of the whole switch, the prefixes of a family, or a session with its
+    metrics. Two files that configure the same BGP have equal facts.
     """
     facts: dict[object, int] = {}
     for name, text in speaker.fields.items():
@@ -135,21 +138,20 @@ def _sessions(speaker: Speaker) -> Iterator[BgpNeighbour]:
         yield from family.sessions
 
 
-def _port_of_session(router: RouterText) -> dict[str, str]:
+def _port_of_session(ports_file: RouterText) -> dict[str, str]:
     """The port of each session by its `peer`, an address, or the port itself."""
-    unnumbered = {name: name for name, port in router.interfaces.items() if port.unnumbered}
-    return dict(far_ends(router)) | unnumbered
+    unnumbered = {name: name for name, port in ports_file.interfaces.items() if port.unnumbered}
+    return dict(far_ends(ports_file)) | unnumbered
 
 
-def _announce_discarded(router: RouterText, speaker: Speaker, part: re.Pattern[str] | None) -> None:
-    """Have a speaker announce the discarded prefixes that its policy accepts.
+def _check_policy_order(file: RouterText, speaker: Speaker, part: re.Pattern[str] | None) -> None:
+    """Note the policies whose parts do not stand in the order of their names.
 
-    The system tries the parts of a policy in the order of the text. So this has to be the order of
-    their names.
+    The system tries the parts of a policy in the order of the text, whatever their names.
 
     Args:
-        router: the contents of the file.
-        speaker: the speaker, whose families are changed.
+        file: the file with the policies, which gets the notes.
+        speaker: the speaker.
         part: how a statement about a part of a policy begins (`RouterFolder.policy_part`).
     """
     first_lines: dict[str, dict[str, int]] = {}  # by the names of policy and part
@@ -160,23 +162,28 @@ def _announce_discarded(router: RouterText, speaker: Speaker, part: re.Pattern[s
     for policy, line_of_part in first_lines.items():
         if list(line_of_part) != sorted(line_of_part):
             first, line = next(iter(line_of_part.items()))
-            router.add_wrong(line, f"{first} of policy {policy} is tried before the others")
-    discarded = [prefix for prefix, _, _ in router.transit.rows(DISCARD)]
+            file.add_wrong(line, f"{first} of policy {policy} is tried before the others")
+
+
+def _announce_discarded(file: RouterText, speaker: Speaker) -> None:
+    """Have a speaker announce the prefixes that the file discards and its policy accepts."""
+    discarded = [prefix for prefix, _, _ in file.transit.rows(DISCARD)]
     speaker.families = [
         replace(family, announced=tuple(filter(family.accepted.holds, discarded)))
         for family in speaker.families
     ]
 
 
-def _require_discards(router: RouterText, speaker: Speaker) -> None:
+def _require_discards(file: RouterText, speaker: Speaker) -> None:
     """Note the families without a route that discards packets for the whole pool.
 
-    Longer prefixes go before it, so it takes packets for addresses that no switch has.
+    The routes to switches have longer prefixes and are preferred, so this one discards only packets
+    for addresses that no switch has.
     """
-    discarded = {prefix_text(prefix) for prefix, _, _ in router.transit.rows(DISCARD)}
+    discarded = {prefix_text(prefix) for prefix, _, _ in file.transit.rows(DISCARD)}
     for pool in (family.accepted.pool for family in speaker.families):
         if prefix_text(pool) not in discarded:
-            router.add_wrong(0, f"no route that discards what is left of {pool}")
+            file.add_wrong(0, f"no route that discards what is left of {pool}")
 
 
 def with_ports(switch: BgpSwitch, port_of: dict[str, str], file: str, numbered: bool) -> BgpSwitch:

@@ -7,10 +7,10 @@ router ids first. A policy may give detours a metric of their own. A detour is a
 neighbour of the switch; it is never the shortest while that neighbour is up.
 
 What comes in are the `BgpSwitch` of all switches, as `bgp_reader` reads them. What goes out are
-routing tables (`SpeakerFamily.table`), and what is left of them while links are down
+routing tables (`FabricFamily.table`), and what is left of them while links are down
 (`ports_left`, `converged`).
 
-A `SpokenFamily` is what one switch configures for an address family. A `SpeakerFamily` is that of
+A `SwitchFamily` is what one switch configures for an address family. A `FabricFamily` has that of
 all switches. It computes the lengths of the best paths (`_distances`), and then which sessions have
 them: the best session for all switches at once (`converged`), or all sessions that one switch uses
 (`_used_sessions`).
@@ -35,7 +35,7 @@ from compilers.readers.bgp.bgp_speaker import (
     AcceptedPrefixes,
     BgpNeighbour,
     BgpSwitch,
-    SpokenFamily,
+    SwitchFamily,
 )
 from compilers.readers.emitted_forwarding import EmittedRows, Lookup
 from compilers.readers.exact_text import exact_address
@@ -46,9 +46,9 @@ NO_PATH = 1 << 14
 NO_ORDER = (1 << 63) - 1
 """More than the order of any path."""
 NO_DETOUR = -1
-"""In place of the metric of a detour: the path is none. It equals SAME_METRIC: detours to which a
-system gives no metric of their own are no detours here."""
-SILENT = SpokenFamily(
+"""In place of the metric of a detour where the path is no detour. Must equal SAME_METRIC, so that a
+detour without a metric of its own is treated as an ordinary path."""
+SILENT = SwitchFamily(
     announced=(), sessions=(), accepted=AcceptedPrefixes(pool="", shortest=0, longest=-1)
 )
 """A family that a switch does not have. It announces nothing, and accepts nothing: no prefix has a
@@ -82,15 +82,16 @@ class SessionColumns:
 class BgpOutcome:
     """What BGP converges to while some switches and sessions are down."""
 
-    cabled: Bools
-    """bool[S, P]: whether links that are up lead to the prefix, whatever policies accept."""
+    reachable_by_links: Bools
+    """bool[S, P]: whether a path of links that are up leads to the prefix, accepted by policies or
+    not."""
     distance: Integers
     """int64[S, P]: the links of the best path; `NO_PATH` where BGP finds none."""
     session: Integers
     """int64[S, P]: the session of the best path, -1 where there is none."""
 
 
-class SpeakerFamily:
+class FabricFamily:
     """One address family of all switches: their sessions, and their distances to every prefix."""
 
     def __init__(self, speakers: Sequence[BgpSwitch], family: int) -> None:
@@ -128,7 +129,7 @@ class SpeakerFamily:
         self.rank = np.array([ids.index(speaker.router_id) for speaker in speakers], np.int64)
         """int64[S]: the rank of each switch by router id, 0 for the lowest."""
 
-    def _next_hop_mask(self, families: Sequence[SpokenFamily]) -> Bools:
+    def _next_hop_mask(self, families: Sequence[SwitchFamily]) -> Bools:
         """bool[P]: the prefixes that some switch accepts as next hops of static routes."""
         policies = {spoken.accepted for spoken in families if spoken.accepted.next_hop_pool}
         return np.array(
@@ -136,7 +137,7 @@ class SpeakerFamily:
             np.bool_,
         )
 
-    def _acceptance(self, families: Sequence[SpokenFamily]) -> Bools:
+    def _acceptance(self, families: Sequence[SwitchFamily]) -> Bools:
         """bool[S, P]: the prefixes that each switch accepts, and announces further."""
         rows = {  # by policy, as most switches have the same one
             policy: [policy.holds(prefix) for prefix in self.prefixes]
@@ -160,8 +161,9 @@ class SpeakerFamily:
         metrics = [
             self._metrics(switch) for switch, sessions in enumerate(self.sessions) if sessions
         ]
-        none = np.zeros((0, len(self.prefixes)), np.int64)
-        return SessionColumns(source, np.array(far), np.concatenate([none, *metrics]))
+        # In front of the others, so that there is an array even without any session.
+        no_sessions = np.zeros((0, len(self.prefixes)), np.int64)
+        return SessionColumns(source, np.array(far), np.concatenate([no_sessions, *metrics]))
 
     def converged(self, alive: Bools, sessions: Bools) -> BgpOutcome:
         """The outcome while some switches and sessions are down.
@@ -173,9 +175,9 @@ class SpeakerFamily:
         source, far = self.columns.source, self.columns.far
         is_adjacent = np.zeros(self.adjacent.shape, np.float32)
         is_adjacent[source[sessions], far[sessions]] = 1
-        cabled = self._distances(alive, is_adjacent, by_policies=False) < NO_PATH
+        reachable_by_links = self._distances(alive, is_adjacent, by_policies=False) < NO_PATH
         distance = self._distances(alive, is_adjacent)
-        return BgpOutcome(cabled, distance, self._best_sessions(distance, sessions))
+        return BgpOutcome(reachable_by_links, distance, self._best_sessions(distance, sessions))
 
     def _best_sessions(self, distance: Integers, sessions: Bools) -> Integers:
         """int64[S, P]: the session of the best path, -1 where there is none.
@@ -195,7 +197,9 @@ class SpeakerFamily:
         if len(up) == len(sessions):
             return best  # nothing is down, so no shortest path is a detour
         # The best paths decide which announcements are detours, and the metrics of detours decide
-        # the best paths. So both are computed in turn until nothing changes.
+        # the best paths. So both are computed in turn until nothing changes. This ends:
+        # whether a session announces a detour depends on the best path of its far end, which is
+        # nearer to the prefix. So the best paths settle in the order of distances.
         while True:
             was_detour = is_detour
             is_detour = self._detours(best)[up] & (length < NO_PATH)

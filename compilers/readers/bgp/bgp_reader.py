@@ -11,7 +11,7 @@ After a failure BGP takes the shortest paths that are left, which no table state
 routes whose next hops BGP resolves are followed under failures (`bgp_failures`).
 
 Words: a *speaker* is a switch that speaks BGP, as its files configure it (`BgpSwitch`); its
-`families` are what they say for IPv4, and for IPv6 if it has that. A `SpeakerFamily` is one address
+`families` are what they say for IPv4, and for IPv6 if it has that. A `FabricFamily` is one address
 family of all speakers, with the outcome of BGP. Of an `EmittedSwitch`, `anywhere` has the tables
 for packets from any port, and `by_ingress` those for packets from ports with tables of their own,
 here the ports of hosts. `converged` says that a protocol has found the routes, so that a fault of
@@ -27,7 +27,7 @@ from itertools import chain
 from pathlib import Path
 
 from compilers.readers.bgp.bgp_failures import ShareFailures, share_failures
-from compilers.readers.bgp.bgp_outcome import SpeakerFamily
+from compilers.readers.bgp.bgp_outcome import FabricFamily
 from compilers.readers.bgp.bgp_speaker import FAMILIES, BgpSwitch
 from compilers.readers.emitted_forwarding import (
     VIA,
@@ -55,7 +55,7 @@ class BgpReader:
         """The index of each switch in `_speakers`, by the name of its folder."""
         self._speakers: list[BgpSwitch] = []
         """All speakers that could be read."""
-        self._outcomes: list[SpeakerFamily] = []
+        self._outcomes: list[FabricFamily] = []
         """The outcome of BGP among them, by address family."""
 
     def __call__(self, folder: Path) -> EmittedSwitch:
@@ -169,7 +169,7 @@ class BgpReader:
             speakers.append(speaker)
         self._speakers = list(_with_disagreements(speakers))
         most_families = max((len(speaker.families) for speaker in speakers), default=0)
-        self._outcomes = [SpeakerFamily(self._speakers, number) for number in range(most_families)]
+        self._outcomes = [FabricFamily(self._speakers, number) for number in range(most_families)]
 
 
 def _with_disagreements(speakers: Sequence[BgpSwitch]) -> Iterator[BgpSwitch]:

@@ -90,7 +90,7 @@ class AcceptedPrefixes:
 
 
 @dataclass(frozen=True, slots=True)
-class SpokenFamily:
+class SwitchFamily:
     """The BGP configuration of a switch in one address family."""
 
     announced: tuple[str, ...]
@@ -118,7 +118,7 @@ class BgpSwitch:
     """Its router id, as the file writes it."""
     longest_path: int
     """The most AS numbers that an accepted path may have."""
-    families: tuple[SpokenFamily, ...]
+    families: tuple[SwitchFamily, ...]
     """Its address families, IPv4 first."""
     line: int
     """The line of the AS number."""
@@ -156,7 +156,7 @@ class Speaker:
     """The options with which it was rendered."""
     fields: Fields = field(default_factory=dict)
     """The fields of statements for the whole switch, such as `number` and `id`."""
-    families: list[SpokenFamily] = field(default_factory=list)
+    families: list[SwitchFamily] = field(default_factory=list)
     """The address families that were read."""
 
     @classmethod
@@ -174,7 +174,7 @@ class Speaker:
                 speaker.families.append(speaker._family(statements.need(dialect.family, fields)))
         return speaker
 
-    def _family(self, fields: Fields) -> SpokenFamily:
+    def _family(self, fields: Fields) -> SwitchFamily:
         """Read one address family, whose fields of `FAMILIES` are among the fields."""
         dialect, options = self.dialect, self.options
         if any(any(self.statements.find(template, fields)) for template in dialect.next_hop_pool):
@@ -203,7 +203,7 @@ class Speaker:
             longest=_number(fields["longest"]),
             next_hop_pool=fields.get("via", ""),
         )
-        return SpokenFamily(announced, sessions, accepted, most_paths)
+        return SwitchFamily(announced, sessions, accepted, most_paths)
 
     def _most_paths(self, fields: Fields) -> int:
         """How many paths to a prefix are used at once.

@@ -56,15 +56,15 @@ class Rendering:
     bytes: int
     """The bytes of all files."""
     checked: bool
-    """Whether the files were read back and forward as the tables do."""
+    """Whether the files were read back, and forward packets as the tables do."""
     not_checked: str = ""
     """Why they were not read back; "" if they were."""
     kept: int = 0
-    """The number of files that were taken over from the earlier folder, of the same recipe."""
+    """The number of files of the same recipe that were linked from the earlier folder."""
     edited: tuple[str, ...] = ()
     """The files of the earlier folder that had been changed or removed by hand."""
     unproved: str = ""
-    """What reading back did not prove, see `EmittedReport`; "" for files that were taken over."""
+    """What reading back did not prove, see `EmittedReport`; "" if earlier files were linked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,12 +172,12 @@ class PlaneRendering:
         }
         edited = edited_files(place, digests_of_plane) if digests_of_plane else []
         digests_of_build = earlier.get(plane.build.identity, {})
-        rendering = self._take_over(new, place, plane, digests_of_build, edited)
+        rendering = self._link_earlier(new, place, plane, digests_of_build, edited)
         if rendering is None:
             rendering = self._write_all(new, place, plane)
         return replace(rendering, edited=tuple(edited))
 
-    def _take_over(
+    def _link_earlier(
         self,
         new: Path,
         place: Path,
@@ -185,10 +185,10 @@ class PlaneRendering:
         digests: Mapping[str, str],
         edited: Sequence[str],
     ) -> Rendering | None:
-        """Take the files of the same recipe over from the earlier folder, if it has them.
+        """Link the files of the same recipe from the earlier folder, if it has them.
 
-        Files that were edited since are rendered again. The files are not read back: that was done
-        when files of this recipe with these digests were first written.
+        Files that were edited since are rendered again. The files are not read back, as that was
+        done when they were first written: a rendered file has to have the digest that it had then.
 
         Args:
             new: the folder that is filled.
@@ -198,29 +198,47 @@ class PlaneRendering:
             edited: the paths of files that were changed or removed since they were written.
 
         Returns:
-            The files; None: there are none to take over, and all have to be written.
+            The files; None: all have to be written and read back.
         """
         build = plane.build
-        why_unread = self._why_unread(build, part=False)
+        reason_not_read_back = self._reason_not_read_back(build, part=False)
         recipe = rendered_recipes(place).get(self._target.name, {}).get(build.identity, "")
-        if not digests or not recipe or recipe != self._recipe(plane, not why_unread):
+        has_recipe = recipe != "" and recipe == self._recipe(plane, not reason_not_read_back)
+        if not digests or not has_recipe:
             return None
-        if edited:
-            vertex_of = {name: vertex for vertex, name in enumerate(build.wiring.names)}
-            nodes = {path.removeprefix(plane.prefix).split("/")[0] for path in edited}
-            if self._target.whole_fabric or not nodes <= vertex_of.keys():
-                return None
-            vertices = sorted(vertex_of[node] for node in nodes)
-            self._target_of(build).render(
-                build, new / plane.prefix, self.templates, self.progress, self.options, vertices
-            )
+        if edited and not self._render_edited(new, plane, edited):
+            return None
         rendered_again = {path: digest for path, digest in digests.items() if (new / path).exists()}
-        if edited_files(new, rendered_again):  # another text than that which was read back
+        if edited_files(new, rendered_again):
+            # A file rendered again differs from the one that was verified, so verify all.
             return None
         unchanged = [path for path in digests if path not in rendered_again]
         rendered_bytes = sum((new / path).stat().st_size for path in rendered_again)
         written = WrittenFiles(len(digests), rendered_bytes + link_unchanged(place, new, unchanged))
-        return replace(self._rendering(place, plane, written, why_unread), kept=len(unchanged))
+        return replace(
+            self._rendering(place, plane, written, reason_not_read_back), kept=len(unchanged)
+        )
+
+    def _render_edited(self, new: Path, plane: SelectedPlane, edited: Sequence[str]) -> bool:
+        """Render all files of the switches whose files were edited; False if that is not possible.
+
+        It is not where the files are those of the whole fabric, or of no switch of the plane.
+
+        Args:
+            new: the folder that is filled.
+            plane: the plane.
+            edited: the paths of the edited files.
+        """
+        build = plane.build
+        vertex_of = {name: vertex for vertex, name in enumerate(build.wiring.names)}
+        nodes = {path.removeprefix(plane.prefix).split("/")[0] for path in edited}
+        if self._target.whole_fabric or not nodes <= vertex_of.keys():
+            return False
+        vertices = sorted(vertex_of[node] for node in nodes)
+        self._target_of(build).render(
+            build, new / plane.prefix, self.templates, self.progress, self.options, vertices
+        )
+        return True
 
     def _write_all(self, new: Path, place: Path, plane: SelectedPlane) -> Rendering:
         """Write all files of a plane and read them back; see `_render_plane` for the arguments.
@@ -231,9 +249,9 @@ class PlaneRendering:
         build, vertices, folder = plane.build, plane.vertices, new / plane.prefix
         target, options = self._target_of(build), self._options_of(build)
         written = target.render(build, folder, self.templates, self.progress, options, vertices)
-        why_unread = self._why_unread(build, part=vertices is not None)
-        rendering = self._rendering(place, plane, written, why_unread)
-        if why_unread:
+        reason_not_read_back = self._reason_not_read_back(build, part=vertices is not None)
+        rendering = self._rendering(place, plane, written, reason_not_read_back)
+        if reason_not_read_back:
             return rendering
         report = target.check_emitted(
             build, folder, options, vertices, self.progress, self.accept
@@ -243,7 +261,7 @@ class PlaneRendering:
         return replace(rendering, unproved=report.unproved)
 
     def _rendering(
-        self, place: Path, plane: SelectedPlane, written: WrittenFiles, why_unread: str
+        self, place: Path, plane: SelectedPlane, written: WrittenFiles, reason_not_read_back: str
     ) -> Rendering:
         """The result for a plane.
 
@@ -251,7 +269,7 @@ class PlaneRendering:
             place: the folder of all planes.
             plane: the plane.
             written: how many files and bytes.
-            why_unread: why the files were not read back; "" if they were.
+            reason_not_read_back: why the files were not read back; "" if they were.
         """
         build, vertices = plane.build, plane.vertices
         all_nodes = int(build.topology.present.sum())
@@ -262,11 +280,11 @@ class PlaneRendering:
             nodes=all_nodes if vertices is None else len(vertices),
             files=written.files,
             bytes=written.bytes,
-            checked=not why_unread,
-            not_checked=why_unread,
+            checked=not reason_not_read_back,
+            not_checked=reason_not_read_back,
         )
 
-    def _recipe(self, plane: SelectedPlane, checked: bool) -> str:
+    def _recipe(self, plane: SelectedPlane, read_back: bool) -> str:
         """The recipe of a plane's files, with their prefix and whether they were read back.
 
         "" where the recipe is not known.
@@ -274,9 +292,9 @@ class PlaneRendering:
         target = self._target_of(plane.build)
         chosen = target.chosen(plane.build, self.options)
         recipe = recipe_of(plane.build, target, chosen, self.templates, self.accept)
-        return f"{'read' if checked else 'unread'} {plane.prefix}{recipe}" if recipe else ""
+        return f"{'read' if read_back else 'unread'} {plane.prefix}{recipe}" if recipe else ""
 
-    def _why_unread(self, build: Build, *, part: bool) -> str:
+    def _reason_not_read_back(self, build: Build, *, part: bool) -> str:
         """Why the files of all or only some switches are not read back; "" if they are."""
         if not self.check:
             return "not asked for"

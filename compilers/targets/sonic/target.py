@@ -2,13 +2,14 @@
 
 docs/targets/routers.md describes both files. Static routes are in both: in table STATIC_ROUTE of
 CONFIG_DB, which the daemon bgpcfgd hands to FRR, and in frr.conf, which FRR starts from. bgpcfgd
-gives a tag to routes that it does not advertise, so the routes of frr.conf have this tag, and both
-files make the same routes. With BFD, the daemon frrcfgd hands the routes to FRR instead of bgpcfgd,
-and they have no tag (docs/targets/bgp.md).
+gives a tag to routes that it does not advertise. So the template of frr.conf always writes this
+tag, and both files make the same routes. With BFD, the daemon frrcfgd hands the routes of CONFIG_DB
+to FRR instead of bgpcfgd, and gives them no tag (docs/targets/bgp.md).
 
-Packets from hosts share ports in VRF `Vrf-hosts` (`p2p_fabric`); SONiC demands that the name of a
-VRF begins with `Vrf`. Marked packets come in on a subinterface in a VRF. The subinterface has the
-short form of its name, such as `Eth4.3`, for which CONFIG_DB states the VLAN explicitly
+Packets from hosts are looked up in VRF `Vrf-hosts`, whose routes share them over several next hops
+(`p2p_fabric`). SONiC demands that the name of a VRF begins with `Vrf`. Marked packets come in on a
+subinterface in another VRF. The subinterface has the short form of its name, such as `Eth4.3`, for
+which CONFIG_DB states the VLAN explicitly
 (sonic-vlan-sub-interface.yang; SONiC doc/subport/sonic-sub-port-intf-hld.md, 2.1). An *addition* is
 configuration that another package adds, such as SRv6 (`targets.addition`).
 """
@@ -53,7 +54,7 @@ class SonicVariables(P2pVariables):
     config_db: dict[str, Table]
     """The tables of CONFIG_DB."""
     tag: int
-    """The tag of routes that bgpcfgd does not advertise."""
+    """The tag of all routes in frr.conf. bgpcfgd gives it to routes that it does not advertise."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,15 +68,15 @@ class SonicTables:
 
 
 class Sonic(P2pTarget):
-    """SONiC, with static routes or eBGP."""
+    """SONiC, with static routes or eBGP. `Target` and `P2pTarget` explain the attributes."""
 
     name = "sonic"
     summary = "config_db.json for SONiC, and frr.conf for the split-unified mode"
     files = dict.fromkeys(("config_db.json", "frr.conf"), SonicVariables)
     capabilities = Capabilities(frozenset({AGGREGATES, CHANNELS, INGRESS, MARKS, MULTIPATH}))
     interfaces = SONIC
-    neighbours = neighbours.FORM
-    routing_tables = routing_tables.FORM
+    neighbours = neighbours.FORM  # reads what `show lldp table` prints
+    routing_tables = routing_tables.FORM  # reads the routes that devices print
     device = SonicDevice
     ansible = AnsibleConnection("ssh", root=True)
     container = ContainerKind(
@@ -89,6 +90,7 @@ class Sonic(P2pTarget):
     route_maps = RouteMapWords()
     vrf = "Vrf-hosts"
     unnumbered = MappingProxyType({"bgp": INTERFACE_SESSIONS})
+    # options on which all switches of a fabric agree, so that fabric.yaml gives their values
     agreements = MappingProxyType({**P2P_AGREEMENTS, **FRR_AGREEMENTS})
     options = MappingProxyType(
         {
@@ -112,7 +114,10 @@ class Sonic(P2pTarget):
         )
 
     def grammar_facts(self, chosen: Chosen) -> tuple[str, ...]:
-        """See `P2pTarget.grammar_facts`: also the hardware's name, and whether bfdd runs."""
+        """See `P2pTarget.grammar_facts`: further names of facts that lines of the grammars need.
+
+        These are the hardware's name, if the user gave one, and `bfdd` if that daemon runs.
+        """
         hwsku = chosen[HWSKU]
         facts = list(super().grammar_facts(chosen))
         if hwsku:

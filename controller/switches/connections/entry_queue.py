@@ -59,6 +59,11 @@ class EntryQueue:
             self._by_host[host] = waiting
         return address
 
+    def wait_for_turn(self) -> None:
+        """Wait until the steps that are waited for already are done, as if for a step itself."""
+        with self.step():
+            pass
+
     @contextmanager
     def step(self) -> Iterator[None]:
         """One step of serving a connection of the queue: one in each turn of the loop."""

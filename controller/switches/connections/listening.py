@@ -81,7 +81,7 @@ class Entrance:
 
     def accepted(self, sock: Any, address: Any) -> None:
         """Add a connection that was accepted; a half-open one may be ended for it."""
-        self._leave_queues(address)  # one from the same address, which is gone, may wait
+        self._leave_queues(address)  # a dead connection from this address may still be queued
         self._sockets[address] = sock
         of_own_host = self._rejected.is_own(address[0])
         (self._own if of_own_host else self._others).add(address)
@@ -120,6 +120,8 @@ class Entrance:
             return
         for address, certificate in list(self._certificates.items()):
             if self.tls.has_revoked(certificate):
+                # Operators watch event `misnamed` for all certificates that a switch may not use:
+                # those of other switches, and revoked ones.
                 self._end(address, PeerMisnamed, "its certificate was revoked")
 
     def _end(self, address: Any, kind: Kind, reason: str) -> None:
@@ -162,8 +164,7 @@ class Entrance:
         while True:
             address = queue.take()
             eventlet.spawn(self._serve_one, self._sockets[address], address, queue, handle)
-            with queue.step():
-                pass  # behind the handshakes that have begun
+            queue.wait_for_turn()  # so that handshakes that have begun go on first
 
     def _serve_one(
         self, sock: Any, address: Any, queue: EntryQueue, handle: Callable[[Any, Any], None]
@@ -229,7 +230,7 @@ class Entrance:
         sock.setblocking(True)
 
 
-def half_open_room(switches: int) -> int:
+def raise_file_limit(switches: int) -> int:
     """Raise this process's limit of open files to its hard limit, for connections of switches.
 
     Every switch has room for two connections: one that is dead and one with which it returns.

@@ -1,8 +1,10 @@
 """Tables II to VI of the PolarFly paper: its graph, its growth, and networks to compare it with.
 
 Each function with the parameter `_quick` reproduces a table and returns its rows and claims as
-`Evidence`; `polarfly_paper` lists them. The kinds of vertices of PolarFly are W (quadrics), V1
-(their neighbours) and V2 (all others).
+`Evidence`; `polarfly_paper` lists them. Every exhibit of a paper is called with whether to simulate
+small networks only. Nothing is simulated here, so the parameter is not used.
+
+The kinds of vertices of PolarFly are W (quadrics), V1 (their neighbours) and V2 (all others).
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ def inter_cluster_triangles(_quick: bool) -> Evidence:
     claims, rows = [], []
     for q in (5, 7, 9, 11, 13, 17, 19, 23, 25, 27, 31):
         topology = build_topology("polarfly", {"q": q})
-        # The triangles with corners in several clusters, by how many of the corners are of V2.
+        # counts[n]: the triangles with corners in several clusters, n of them of kind V2.
         corners = triangles(topology)
         racks = layout(topology).rack[corners]
         between_racks = corners[(racks != racks[:, :1]).any(axis=1)]
@@ -166,6 +168,7 @@ def _claims_of_several_steps(q: int, growths: Sequence[GrowthStep]) -> Iterator[
     """The claims of Table IV on several steps of growth."""
     fans = [step for step in growths if step.method == "fan"]
     few, many = fans[0], fans[-1]
+    # Per copy after the first, as the first copy takes two ports.
     nodes_per_port = (many.nodes - few.nodes) / (many.largest_degree - few.largest_degree)
     by_few, by_many = (q * fan.racks / (fan.racks + 1) for fan in (few, many))
     yield PaperClaim(
@@ -181,6 +184,7 @@ def _claims_of_several_steps(q: int, growths: Sequence[GrowthStep]) -> Iterator[
         for step in growths
         if step.racks == many.racks
     }
+    # Degrees are not quite uniform with fans either, so the two methods are compared.
     yield PaperClaim.of_order(
         says=f"degrees are uniform with fans, not with quadrics: largest less least, {many.racks}"
         " clusters",
@@ -244,7 +248,16 @@ AVOIDING_READING = (
     "Of paths that avoid the vertex between both ends. Of all paths of 3 links there are q - 1"
     " where both ends are quadric, q where one is, else q + 1, or q where that vertex is quadric."
 )
-"""How the numbers of paths of 3 links are read."""
+"""How the numbers of paths of 3 links are read. Those of all paths are:
+
+=============  ================================================
+quadric ends   paths
+=============  ================================================
+2              q - 1
+1              q
+0              q + 1; q if the vertex between them is a quadric
+=============  ================================================
+"""
 FOUR_LINKS_MISTAKE = (
     "Between vertices that are not adjacent there are, of 4 links, q² - nq(v) - nq(w) +"
     " 2[x quadric] where neither is quadric, q² - q - nq(w) where one is, (q - 1)² where both are;"

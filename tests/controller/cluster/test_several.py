@@ -729,10 +729,10 @@ def test_a_history_that_cannot_follow_is_reported_once(tmp_path):
     b = site.start("b", "old")
     site.until(lambda: a.rollout.over and read_record(site.store) == Record(site.new.identity))
 
-    def follow(*_, **__):
+    def record_held_elsewhere(*_, **__):
         raise InputError.of("a disk with room", "a full one")
 
-    b.several.record.history.follow = follow
+    b.several.record.history.record_held_elsewhere = record_held_elsewhere
     rest(site, 5 * COPY_PERIOD)
     texts = [event.text for event in b.fabric.take_events() if event.kind == "status"]
     assert len(texts) == 1, texts

@@ -497,7 +497,7 @@ def test_a_history_that_cannot_be_read_stops_no_report(api, monkeypatch):
         raise OSError(errno.EMFILE, "Too many open files")
 
     before = api.get("/api/history").json
-    monkeypatch.setattr(api.api.mover.history, "past", none)
+    monkeypatch.setattr(api.api.mover.history, "entries_as_data", none)
     assert api.get("/api/history").json == before
     assert api.get("/api/health").json["alive"] is True
 
@@ -511,7 +511,7 @@ def test_what_readers_get_does_not_wait_for_the_history(fabric, overview, tmp_pa
         assert answers.wait(60.0)
         return [{"build": "0123"}]
 
-    monkeypatch.setattr(app.mover.history, "past", late)
+    monkeypatch.setattr(app.mover.history, "entries_as_data", late)
     for _ in range(3):
         assert "history" not in app.changed_pages()
     answers.set()

@@ -93,10 +93,10 @@ def test_an_unverified_build_that_the_fabric_holds_is_read_again(tmp_path, histo
     again = BuildHistory(history.folder)
     with pytest.raises(InputError, match="has passed polarfab verify"):
         again.read_folder()
-    history.note(held, "ann")
+    history.record_held(held, "ann")
     assert again.read_folder().identity == held.identity
     later, _ = sent(tmp_path / "later", polarfly_build(4))
-    history.note(read_build(tmp_path / "later", unverified=True), "ann")
+    history.record_held(read_build(tmp_path / "later", unverified=True), "ann")
     assert later.identity != held.identity
     with pytest.raises(InputError, match="has passed polarfab verify"):
         again.read_folder()
@@ -127,11 +127,11 @@ def test_the_last_builds_are_kept(tmp_path, history):
         made = save(replace(polarfly_build(3), name=f"lab{number}"), tmp_path / "build")
         current = current_of(made, None)
         history.keep(current)
-        history.note(current, "alice")
+        history.record_held(current, "alice")
         identities.append(made.identity)
     assert history.kept_builds() == sorted(identities[-BUILDS_KEPT:])
     assert [one.build for one in history.entries()] == identities
-    assert history.before(identities[-1]) == identities[-2]
+    assert history.previous_build(identities[-1]) == identities[-2]
 
 
 @pytest.fixture
@@ -183,7 +183,7 @@ def test_a_build_is_refused_that_the_disk_does_not_take(tmp_path, threaded, disk
 
 def test_a_build_that_another_request_prepares_is_not_tidied_away(tmp_path, threaded):
     running = current_of(save(polarfly_build(3), tmp_path / "build"), None)
-    threaded.history.note(running, "")
+    threaded.history.record_held(running, "")
     one, other = (
         sent(tmp_path / name, replace(polarfly_build(3), name=name)) for name in ("one", "other")
     )
@@ -203,7 +203,7 @@ def test_a_build_that_another_request_prepares_is_not_tidied_away(tmp_path, thre
 def test_refused_builds_do_not_fill_the_disk(tmp_path, history, mover):
     running = current_of(save(polarfly_build(3), tmp_path / "build"), None)
     history.keep(running)
-    history.note(running, "alice")
+    history.record_held(running, "alice")
     for number in range(4):
         made, data = sent(tmp_path / f"{number}", replace(polarfly_build(3), name=f"no{number}"))
         mover.receive(data)
@@ -271,29 +271,29 @@ def test_a_list_that_cannot_be_read_costs_no_build(tmp_path, history, damage):
     builds = [replace(polarfly_build(3), name=f"no{number}") for number in range(3)]
     one, two, three = (current_of(save(build, tmp_path / build.name), None) for build in builds)
     for current in (one, two, three):
-        history.note(current, "alice")
+        history.record_held(current, "alice")
         history.keep(current)
         os.utime(history.place / current.identity, (1e9 + len(history.kept_builds()),) * 2)
     DAMAGES[damage](file)
     held = [current.identity for current in (one, two, three)]
     assert [entry.build for entry in history.entries()] == held, "by age"
-    assert json.dumps(history.past(), ensure_ascii=False, allow_nan=False).encode()
-    history.tidy()
-    history.note(three, "")
-    assert history.damage()
-    assert history.damage() == "", "once"
+    assert json.dumps(history.entries_as_data(), ensure_ascii=False, allow_nan=False).encode()
+    history.remove_refused()
+    history.record_held(three, "")
+    assert history.take_damage_report()
+    assert history.take_damage_report() == "", "once"
     assert history.kept_builds() == sorted(held)
     assert file.with_name("history.json.damaged").exists() == (damage != "gone")
-    assert history.before(three.identity) == two.identity
-    history.note(two, "bob")
+    assert history.previous_build(three.identity) == two.identity
+    history.record_held(two, "bob")
     assert [entry.build for entry in history.entries()] == [*held, two.identity]
-    assert history.damage() == ""
+    assert history.take_damage_report() == ""
 
 
 def test_a_list_of_a_later_version_is_read(tmp_path, history):
-    history.note(current_of(save(polarfly_build(3), tmp_path / "build"), None), "alice")
+    history.record_held(current_of(save(polarfly_build(3), tmp_path / "build"), None), "alice")
     file = history.place / "history.json"
     entries = json.loads(file.read_text())
     file.write_text(json.dumps([entry | {"later": 1} for entry in entries]))
     assert [entry.by for entry in history.entries()] == ["alice"]
-    assert history.damage() == ""
+    assert history.take_damage_report() == ""

@@ -593,7 +593,7 @@ def test_a_trial_falls_back_although_the_history_is_damaged(site):
     site.until(lambda: site.fabric.complete)
     site.step()
     assert len(site.told("history-damaged")) == 1
-    assert site.mover.history.before(site.new.identity) == site.old.identity
+    assert site.mover.history.previous_build(site.new.identity) == site.old.identity
     held = [entry.build for entry in site.mover.history.entries()]
     assert held == [site.old.identity, site.new.identity]
     site.start()
@@ -1094,7 +1094,7 @@ def test_the_next_process_tries_to_write_the_folder_again(site, monkeypatch):
     on_trial(site)
     full = InputError.of("room", "none")
     with monkeypatch.context() as patch:
-        for name in ("note", "keep", "install", "require_room"):
+        for name in ("record_held", "keep", "install", "require_room"):
             patch.setattr(BuildHistory, name, Mock(side_effect=full))
         site.mover.roll_back(by="alice")
         site.until(lambda: site.holds(site.old.identity) and not site.mover.busy)
@@ -1113,7 +1113,7 @@ def test_the_folder_follows_the_next_move_after_a_return_on_a_full_disk(site, mo
     on_trial(site)
     full = InputError.of("room", "none")
     with monkeypatch.context() as patch:
-        for name in ("note", "keep", "install", "require_room"):
+        for name in ("record_held", "keep", "install", "require_room"):
             patch.setattr(BuildHistory, name, Mock(side_effect=full))
         site.mover.roll_back(by="alice")
         site.until(lambda: site.holds(site.old.identity))

@@ -219,8 +219,8 @@ def test_too_few_files_are_refused_with_the_number_needed(limits):
     with pytest.raises(
         InputError, match="at least 2,178 open files for 993 switches, given a hard"
     ):
-        listening.half_open_room(993)
-    assert listening.half_open_room(13) > listening.LEAST_HALF_OPEN
+        listening.raise_file_limit(993)
+    assert listening.raise_file_limit(13) > listening.LEAST_HALF_OPEN
 
 
 def test_a_connection_that_gives_way_before_its_thread_has_begun_is_closed(rejected):
