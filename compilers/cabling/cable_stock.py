@@ -53,7 +53,7 @@ def distance(
 
 
 def cables_from_stock(
-    hardware: Hardware, needed: NDArray[np.float64], hand: NDArray[np.int32]
+    hardware: Hardware, needed: NDArray[np.float64], entry_of_cable: NDArray[np.int32]
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
     """The type, int32[E], and the length, float64[E], of each cable.
 
@@ -63,29 +63,29 @@ def cables_from_stock(
     Args:
         hardware: the cables in stock and the inventory's entries.
         needed: float64[E], the length of each cable's way in metres.
-        hand: int32[E], the inventory's entry for each cable, an index into `Hardware.hand`; -1:
-            none.
+        entry_of_cable: int32[E], the inventory's entry for each cable, an index into
+            `Hardware.hand`; -1: none.
 
     Raises:
         Refused: a way is longer than every cable in stock.
     """
     types = hardware.cabling["types"]
-    kind, length = first_long_enough(hardware, needed)
+    type_number, length = first_long_enough(hardware, needed)
     names = [cable_type["name"] for cable_type in types]
-    for cable in np.flatnonzero(hand >= 0).tolist():
-        entry = hardware.hand[hand[cable]]
+    for cable in np.flatnonzero(entry_of_cable >= 0).tolist():
+        entry = hardware.hand[entry_of_cable[cable]]
         if entry["type"] is not None:
-            kind[cable] = names.index(entry["type"])
-            stock = types[kind[cable]]["lengths"]
+            type_number[cable] = names.index(entry["type"])
+            stock = types[type_number[cable]]["lengths"]
             long_enough = (metres for metres in stock if metres >= needed[cable])
             length[cable] = next(long_enough, needed[cable])
         if entry["length"] is not None:
-            # A cable with a length by hand fits, whatever is in stock: if no type was long enough,
-            # it counts as one of the first type.
-            kind[cable], length[cable] = max(kind[cable], 0), entry["length"]
-    if (kind < 0).any():
-        raise Refused(_too_long_finding(float(needed[kind < 0].max()), types))
-    return kind, length
+            # A cable whose length the inventory names fits, whatever is in stock. If no type was
+            # long enough, it counts as one of the first type.
+            type_number[cable], length[cable] = max(type_number[cable], 0), entry["length"]
+    if (type_number < 0).any():
+        raise Refused(_too_long_finding(float(needed[type_number < 0].max()), types))
+    return type_number, length
 
 
 def first_long_enough(
@@ -99,14 +99,14 @@ def first_long_enough(
         hardware: the cables in stock.
         needed: float64[E], the length of each cable's way in metres.
     """
-    kind = np.full(len(needed), -1, np.int32)
+    type_number = np.full(len(needed), -1, np.int32)
     length = needed.copy()
     for number, cable_type in enumerate(hardware.cabling["types"]):
         stock = np.array(cable_type["lengths"])
-        fits = (kind < 0) & (needed <= stock[-1])
-        kind[fits] = number
+        fits = (type_number < 0) & (needed <= stock[-1])
+        type_number[fits] = number
         length[fits] = stock[np.searchsorted(stock, needed[fits])]
-    return kind, length
+    return type_number, length
 
 
 def _too_long_finding(longest: float, types: list[dict[str, Any]]) -> Finding:

@@ -38,10 +38,11 @@ def move_chart(old: Build, new: Build) -> Chart:
     changes = changes_of(update)
     groups = SwitchGroups.of(new)
     places = _places(groups)
-    first = places.first_row
-    high, wide = int(first[-1]), int(places.column.max()) + 1
-    size = max(4, min(20, ROUND_PIXELS // max(high, wide)))
-    bounds = first[1:-1].tolist() if (np.diff(first) > 1).any() else ()
+    first_row = places.first_row
+    rows, columns = int(first_row[-1]), int(places.column.max()) + 1
+    size = max(4, min(20, ROUND_PIXELS // max(rows, columns)))
+    # Lines between the groups, unless each group is a single row.
+    bounds = first_row[1:-1].tolist() if (np.diff(first_row) > 1).any() else ()
     grids = []
     for number in range(update.rounds):
         changes_of_switch = changes[:, number]
@@ -55,8 +56,8 @@ def move_chart(old: Build, new: Build) -> Chart:
             column=places.column,
             value=changes_of_switch,
             size=size,
-            rows=high,
-            columns=wide,
+            rows=rows,
+            columns=columns,
             row_bounds=bounds,
         )
         grids.append(grid)
@@ -65,15 +66,15 @@ def move_chart(old: Build, new: Build) -> Chart:
         parts.append("rows changed one by one")
     else:
         parts.append("old and new rows both there until the last round")
-    if gone := int(np.count_nonzero(update.nodes.new_vertex < 0)):
-        parts.append(f"{gone} switches that the new build has not are left as they are")
+    if removed := int(np.count_nonzero(update.nodes.new_vertex < 0)):
+        parts.append(f"{removed} switches that the new build has not are left as they are")
     name = new.name if new.name == old.name else f"{old.name} to {new.name}"
     return chart_of_grids(
         f"{name}: the rounds of a move",
         subtitle=" · ".join(parts),
         grids=grids,
         names=groups.names,
-        middles=(first[:-1] + first[1:]) / 2,
+        middles=(first_row[:-1] + first_row[1:]) / 2,  # of each group, where its name stands
         words="rows and groups added, changed or removed at a switch",
     )
 
@@ -89,7 +90,11 @@ def changes_of(update: Update) -> NDArray[np.int64]:
 
 
 def _purpose(update: Update, number: int) -> str:
-    """What a round does, in words."""
+    """What a round does, in words.
+
+    The first round adds what the later ones lead to. Then rows of routes change, level by level.
+    The last round sets the alternates, and removes the old rows and groups.
+    """
     if number == PREPARE:
         return "new rows and groups added"
     if number == update.last_round:

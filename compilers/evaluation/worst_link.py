@@ -1,8 +1,8 @@
-"""The link whose utilisation by its worst traffic is highest, by branch and bound.
+"""The link whose utilisation by its worst traffic is highest, found with upper bounds.
 
 `guarantee` and `failure_guarantees` know an upper bound of each link's utilisation. `WorstLink`
 computes the worst traffic of links in the order of these bounds, the highest first, until no
-remaining bound is above the highest utilisation so far.
+remaining bound is above the highest utilisation so far. So most links are never computed.
 """
 
 from __future__ import annotations
@@ -67,8 +67,10 @@ class WorstLink:
             indexes: int64[m], of the links.
         """
         rates = self.rates.by_switch(*self.crossings.size)
-        low_enough = self.peak * float(self.capacity[indexes].min(initial=1))
-        load_bounds = self.crossings.bounds(self.arcs[indexes], *rates, low_enough).upper
+        # No link with such a load, however small its rate, exceeds the peak: bounds below it need
+        # not be tighter.
+        harmless_load = self.peak * float(self.capacity[indexes].min(initial=1))
+        load_bounds = self.crossings.bounds(self.arcs[indexes], *rates, harmless_load).upper
         return np.asarray(load_bounds / self.capacity[indexes], np.float64)
 
     def compute(self, indexes: Numbers, bounds: Reals) -> None:
@@ -84,12 +86,14 @@ class WorstLink:
             if not self._exceeds_peak(bounds[by_bound[done_count]]):
                 return
             batch = by_bound[done_count : done_count + batch_size]
-            shares = self.rates.between_hosts(self.crossings.shares(self.arcs[indexes[batch]]))
-            for index, bound, share in zip(indexes[batch], bounds[batch], shares, strict=True):
+            # float64[batch, H, H], the share of each pair's packets that crosses each link.
+            crossing = self.rates.between_hosts(self.crossings.shares(self.arcs[indexes[batch]]))
+            links = zip(indexes[batch], bounds[batch], crossing, strict=True)
+            for index, bound, crossing_share in links:
                 if self._exceeds_peak(bound):
-                    self._compute_link(int(index), share)
+                    self._compute_link(int(index), crossing_share)
             done_count += len(batch)
-            batch_size = max(1, min(2 * batch_size, SHARES_AT_ONCE // shares[0].size))
+            batch_size = max(1, min(2 * batch_size, SHARES_AT_ONCE // crossing[0].size))
             if self.progress:
                 self.progress(min(done_count, len(by_bound)), len(by_bound))
 
@@ -97,14 +101,14 @@ class WorstLink:
         """Whether a utilisation is above that of the worst link so far."""
         return bool(utilisation > self.peak * (1 + LOAD_TOLERANCE))
 
-    def _compute_link(self, index: int, share: Reals) -> None:
+    def _compute_link(self, index: int, crossing_share: Reals) -> None:
         """Compute the worst traffic of a link.
 
         Args:
             index: the index of the link.
-            share: float64[H, H], the share of each pair's packets that crosses the link.
+            crossing_share: float64[H, H], the share of each pair's packets that crosses the link.
         """
-        traffic = worst_traffic(share, self.rates)
+        traffic = worst_traffic(crossing_share, self.rates)
         self.loads[index] = traffic.load
         utilisation = traffic.load / float(self.capacity[index])
         if self._exceeds_peak(utilisation):

@@ -11,6 +11,7 @@ from dataclasses import replace
 from ipaddress import ip_address
 
 from compilers.expansion.spare_nodes import SpareNodes, hosts_of_spares
+from compilers.spec.address_blocks import IPV6_BLOCK_LENGTH
 from compilers.tables.build import Build
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.addressing import Addressing
@@ -34,12 +35,13 @@ def grown_addressing(
         InputError: a pool of addresses is too small.
     """
     vertices = larger.graph.order
-    firsts = old.first_addresses()
-    for pool, length in ((old.ipv4, old.ipv4_length), (old.ipv6, 64)):
+    first_addresses = old.first_addresses()
+    pools = ((old.ipv4, old.ipv4_length), (old.ipv6, IPV6_BLOCK_LENGTH))
+    for pool, block_length in pools:
         if pool is None:
             continue
-        first = firsts[f"ipv{pool.version}"]
-        last = first + (vertices << (pool.max_prefixlen - length)) - 1
+        first = first_addresses[f"ipv{pool.version}"]
+        last = first + (vertices << (pool.max_prefixlen - block_length)) - 1
         if last > int(pool.broadcast_address):
             # The longest prefix that has both addresses.
             length_needed = pool.max_prefixlen - (first ^ last).bit_length()
@@ -58,7 +60,10 @@ def grown_addressing(
 
 
 def named_addresses(build: Build, hardware: Hardware) -> dict[str, str]:
-    """The addresses of management and servers that a build names, each with its use in words."""
+    """The addresses of management and servers that a build names, each with its use in words.
+
+    "" is among them if the build names no gateway, or some node has no management address.
+    """
     management = build.base.get("management") or {}
     return {
         **dict.fromkeys(build.base.get("ntp", ()), "a time server (base.ntp)"),
@@ -79,17 +84,19 @@ def management_addresses(builds: Sequence[Build]) -> dict[str, str]:
 
 
 def require_outside(larger: Addressing, addresses: Mapping[str, str]) -> None:
-    """Pass if the blocks of a larger fabric hold no address of management or of a server.
+    """Require that no block of a larger fabric holds an address of management or of a server.
 
     Args:
-        larger: the blocks.
-        addresses: the use of each address, in words; "" is no address.
+        larger: the addresses of the larger fabric.
+        addresses: by address, its use in words (`named_addresses`). "" is left out.
 
     Raises:
         InputError: a block holds such an address.
     """
     for text, use in addresses.items():
-        for blocks in larger.blocks() if text else ():
+        if not text:
+            continue
+        for blocks in larger.blocks():  # of IPv4, and of IPv6
             if block := blocks.block_of(ip_address(text)):
                 raise InputError.of(
                     key="addressing",

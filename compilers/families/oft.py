@@ -90,9 +90,10 @@ class OrthogonalFatTree(Family):
         return 1.0
 
     def marked_share(self, parameters: Parameters, hosts: int) -> tuple[float, bool]:
-        """Return (q + 1)/2p for p hosts a leaf, and that some permutation gets no more.
+        """See `Family.marked_share`: (q + 1)/2p of the rate for p hosts a leaf, which is exact.
 
-        `compilers.routing.marked_spread` has the paths of these packets.
+        It is exact as some permutation gets no more. `compilers.routing.marked_spread` has the
+        paths of packets with the balance `spread`.
         """
         return (int(parameters["q"]) + 1) / (2 * hosts), True
 
@@ -101,13 +102,13 @@ class OrthogonalFatTree(Family):
         return {"parallels": parallels}
 
     def headings(self, topology: Topology) -> NDArray[np.int32] | None:
-        """Return a number for each link of a switch, the same in all racks of parallel classes.
+        """See `Family.headings`: numbers that are the same in all racks of parallel classes.
 
-        These are the numbers of `polarity.headings`. None if links of the plane are missing.
+        `polarity.headings` computes them. None if links of the plane are missing.
         """
         q, graph = int(topology.parameters["q"]), topology.graph
-        whole = graph.size == 2 * points_of_plane(q) * (q + 1)
-        return headings(q, graph.padded()) if whole else None
+        is_whole = graph.size == 2 * points_of_plane(q) * (q + 1)
+        return headings(q, graph.padded()) if is_whole else None
 
     def routes(self, topology: Topology) -> Any:
         """Return routes by algebra (`compilers.routing.plane_minimal`)."""

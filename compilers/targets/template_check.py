@@ -52,21 +52,21 @@ def check_templates(
     target_trees = _shipped_trees(target, shipped)
     template_names = set(target_trees)
     users_files = _files_below(users_folder)
-    reading = _UsersTemplates(users_folder, environment)
-    # First the templates that replace those of the target, and all that these need. What is left in
-    # the folder of the target adds files, unless its name is a slip.
-    reading.read(users_files & template_names)
-    others = {name for name in users_files - reading.names_read if _may_add(name, target)}
+    users_templates = _UsersTemplates(users_folder, environment)
+    # First come the templates that replace those of the target, and all templates that these need.
+    # The other templates in the folder of the target add files, unless their names are slips.
+    users_templates.read(users_files & template_names)
+    others = {name for name in users_files - users_templates.names_read if _may_add(name, target)}
     slips = {name: meant for name in others if (meant := _meant_name(name, template_names))}
     additions = others - slips.keys()
-    reading.read(additions)
-    added_names = sorted(additions - reading.names_needed)  # not those that others include
-    unused = users_files - reading.names_read
+    users_templates.read(additions)
+    added_names = sorted(additions - users_templates.names_needed)  # not those that others include
+    unused = users_files - users_templates.names_read
     problems = [
-        *reading.problems,
+        *users_templates.problems,
         *_stray_problems(target, users_folder, unused, template_names, slips),
     ]
-    if not reading.names_read and not problems:
+    if not users_templates.names_read and not problems:
         problems.append(
             Problem(
                 file=str(users_folder),
@@ -74,13 +74,13 @@ def check_templates(
                 given="none of them",
             )
         )
-    trees = (*target_trees.values(), *reading.trees.values())
+    trees = (*target_trees.values(), *users_templates.trees.values())
     # An included template may be used for any file, and get the variables that others assign.
     all_variables = frozenset().union(*variables.values(), *map(_assigned_names, trees))
     variables_of = {f"{target}/{file}.j2": names for file, names in variables.items()}
     variables_of |= dict.fromkeys(added_names, next(iter(variables.values())))
-    for name in reading.trees:
-        problems += reading.unknown_variables(name, variables_of.get(name, all_variables))
+    for name in users_templates.trees:
+        problems += users_templates.unknown_variables(name, variables_of.get(name, all_variables))
     if problems:
         raise InputError(few(problems))
     return [_file_name(name) for name in added_names]

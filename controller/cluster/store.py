@@ -105,7 +105,9 @@ class Etcd:
 
     def claim(self, lease: int, name: str) -> LeaderClaim:
         """Write this name as the leader's, if there is no leader; returns who leads then."""
-        epoch = self._read_epoch()  # first: a store that is made anew after it refuses the lease
+        # The epoch is read first. If the store is made anew after that, it does not know the lease
+        # and refuses the name, so no term mixes the old epoch with a revision of the new store.
+        epoch = self._read_epoch()
         leader = self._get_or_create("leader", name.encode(), lease)
         term = (epoch << EPOCH_SHIFT) + leader.revision
         return LeaderClaim(leader.value.decode(errors="replace"), term, leader.lease == lease)

@@ -240,7 +240,8 @@ def _server_config(site: ManagementApi, tls: TlsContext | None) -> Any:
         log_config=None,
         log_level="error",  # its warnings are a line for each request that is malformed
         access_log=False,
-        proxy_headers=False,  # whoever asks could name another host, whose wrong tokens count
+        # By such a header a client could have its wrong tokens counted for another host.
+        proxy_headers=False,
         server_header=False,
     )
     config.load()
@@ -270,7 +271,7 @@ async def _handle_frames(
     tls: TlsContext | None,
     controller: ControllerLink,
 ) -> None:
-    """Handle the controller's frames that are no answers, for ever: pages, or new TLS files."""
+    """Handle the frames that the controller sends by itself, for ever: pages, or new TLS files."""
     while True:
         header, body = await frames.get()
         try:

@@ -79,7 +79,8 @@ class TableRepair(NamedTuple):
     tables: RepairedTables
     """The tables that lead around the failures."""
     rounds: list[Round]
-    """The messages, for switches that hold `programs` with the numbers of `generations`."""
+    """The messages of the change, round by round. They suit switches that hold their programs of
+    `programs`, with the class and group numbers of `generations`."""
     programs: Encoder
     """The programs of the tables before the change."""
     generations: NDArray[np.int64]

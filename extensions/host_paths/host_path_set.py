@@ -127,11 +127,13 @@ class Carriers:
 
     @property
     def longest(self) -> int:
-        """The most links of a path: so many uSIDs of switches fit into a carrier.
+        """The most links of a path: each needs the uSID of a switch in the carrier.
 
-        Those of the host and of decapsulation, or that of decapsulation alone, come after them.
+        Behind these, the carrier needs room for the uSID of the host and for that of decapsulation;
+        if the switch takes the outer header off, for that of decapsulation alone.
         """
-        return CARRIER - (2 if self.at_host else 1)
+        usids_at_end = 2 if self.at_host else 1
+        return CARRIER - usids_at_end
 
     def interface_of(self, plane: int) -> str:
         """A host's interface to a plane, from 0.
@@ -330,7 +332,7 @@ def host_paths(
     # `path_sets` numbers the planes that it is given; here they get their own numbers again.
     every = every_path(graphs, start.switch, end.switch, carriers.longest)
     candidates = (path._replace(plane=common_planes[path.plane]) for path in every)
-    paths = list(islice(candidates, count))
+    paths = list(islice(candidates, count))  # the further ones stay in `candidates`
     path_set = HostPathSet(
         builds=tuple(builds),
         carriers=carriers,

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen
 from extensions.host_paths.host_path_set import Carriers
-from extensions.host_paths.probe_set import fewest, probe_set
+from extensions.host_paths.probe_set import least_probe_count, probe_set
 from inventory.problems import InputError, first_names
 
 Numbers = NDArray[np.int64]
@@ -51,7 +51,7 @@ class Probing:
     probes: tuple[ProbePath, ...]
     """The probes of all planes."""
     fewest: int
-    """No set of probes that crosses all links in both directions has fewer."""
+    """A lower bound: no set of fewer probes crosses all links in both directions."""
     links: Numbers
     """int64[E, 3], the plane and both switches of every link, the smaller first."""
     switches: Numbers
@@ -79,23 +79,22 @@ class Probing:
         probes: list[ProbePath] = []
         paths_of_graph: dict[bytes, list[tuple[int, ...]]] = {}
         """The paths of probes by the bytes of `Wiring.far`: planes are mostly the same graph."""
-        bound = 0
+        least_probes = 0
         for plane, build in enumerate(builds):
             graph = build.wiring.far.tobytes()
             _require_hosts(build)
             neighbours = [row[row >= 0].tolist() for row in build.wiring.far]
             if graph not in paths_of_graph:
                 paths_of_graph[graph] = probe_set(neighbours, carriers.longest)
-            bound += fewest(neighbours, carriers.longest)
-            first = len(probes)
-            for i, nodes in enumerate(paths_of_graph[graph]):
-                probes.append(ProbePath(first + i, plane, nodes))
+            least_probes += least_probe_count(neighbours, carriers.longest)
+            for nodes in paths_of_graph[graph]:
+                probes.append(ProbePath(len(probes), plane, nodes))
         crossings = _Crossings.of(builds, probes)
         return cls(
             builds=tuple(builds),
             carriers=carriers,
             probes=tuple(probes),
-            fewest=bound,
+            fewest=least_probes,
             links=crossings.links,
             switches=crossings.switches,
             crossing=crossings.crossing,
@@ -245,10 +244,11 @@ class Localisation:
     """The links that the only lost probe crosses, in its direction: one of them may be down in this
     direction alone, so that the probe of the other direction arrived."""
     together: tuple[str, ...]
-    """One element in each of several planes, which together explain the report."""
+    """One element in each of several planes. They have failed together: the element of a plane
+    explains the probes of that plane."""
     parts: tuple[str, ...]
-    """The elements that a lost probe crosses and no probe that arrived. Several of them may have
-    failed."""
+    """The elements that may be parts of the cause, where no single element is the cause: a lost
+    probe crosses each of them, and no probe that arrived does."""
 
     @property
     def found(self) -> str:

@@ -39,11 +39,11 @@ def probe_set(neighbours: Sequence[Sequence[int]], longest: int) -> list[SwitchP
     random = Random(0)  # noqa: S311 - the same in every run, nothing secret
     division = _Division(longest, random, [list(heads) for heads in neighbours])
     division.lay_probes()
-    division.exchange_ends(fewest(neighbours, longest))
+    division.exchange_ends(least_probe_count(neighbours, longest))
     return sorted(division.probes.values())
 
 
-def fewest(neighbours: Sequence[Sequence[int]], longest: int) -> int:
+def least_probe_count(neighbours: Sequence[Sequence[int]], longest: int) -> int:
     """The number of probes below which no set covers all links in both directions."""
     arcs = sum(map(len, neighbours))
     return ceil(arcs / longest)

@@ -145,9 +145,10 @@ def read_segments(file: Path, differences: DifferenceList) -> SegmentTable:
     actor = _SegmentActor(file, differences)
     engine = TextEngine(grammar("srv6", file.name), actor)
     engine.read(TextLines.read(file))
-    table, routes = SegmentTable(file), engine.routes.get("", RouteLines())
+    table = SegmentTable(file)
+    routes = engine.routes.get("", RouteLines())  # of the only table, see `_SegmentActor.next_hop`
     locator = actor.locator_prefix
-    for prefix, next_hop, line in routes.rows(*routes.next_hops):
+    for prefix, next_hop, line in routes.rows(*routes.next_hops):  # the routes of all next hops
         table.add(prefix, actor.segments[next_hop], line, differences)
         if next_hop == END and locator and prefix != locator:
             differences.add(file, line, f"{prefix} {next_hop}", f"the locator's {locator}")

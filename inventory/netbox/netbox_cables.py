@@ -16,7 +16,7 @@ from inventory.document_errors import value_or_none
 from inventory.floor import REACH_METRES, STOCK_LENGTHS, Cabling
 from inventory.netbox.cable_types import MEDIA, media
 from inventory.netbox.netbox_tables import CABLES_BY_ID, CsvRow
-from inventory.netbox.panel_ports import Plug, far_end
+from inventory.netbox.panel_ports import Plug, follow_link
 from inventory.netbox.site_files import Site
 from inventory.problems import did_you_mean
 
@@ -151,7 +151,7 @@ def _links(site: Site, names: Collection[str]) -> Iterator[_Link]:
         if len(at_nodes) == 2:
             yield _Link([number], a, b)
         elif at_nodes and at_nodes[0] not in far_ends:
-            far, numbers = far_end(at_nodes[0], cabled, panels)
+            far, numbers = follow_link(at_nodes[0], cabled, panels)
             if far and far[0] in names:
                 far_ends.add(far)
                 yield _Link(numbers, at_nodes[0], far)

@@ -21,7 +21,7 @@ from inventory.yamlfile import Document
 
 CONNECTOR = "mpo"
 """NetBox's type of the ports of cassettes."""
-MOST_PANELS = 64
+MOST_CABLES = 64
 """The most cables that a link is followed over."""
 MOST_POSITIONS = 1024
 """The most positions of a rear port in NetBox."""
@@ -194,7 +194,7 @@ class FollowedLink(NamedTuple):
     """The numbers of its cables, in their order."""
 
 
-def far_end(
+def follow_link(
     start: Plug, cables: Mapping[Plug, tuple[Plug, int]], panels: Mapping[str, PanelPorts]
 ) -> FollowedLink:
     """Follow a link through panels.
@@ -205,7 +205,7 @@ def far_end(
         panels: by device, the ports of each panel.
     """
     plug, stack, numbers = start, list[int](), list[int]()
-    while plug in cables and len(numbers) < MOST_PANELS:
+    while plug in cables and len(numbers) < MOST_CABLES:
         (device, port), number = cables[plug]
         numbers.append(number)
         if device not in panels:

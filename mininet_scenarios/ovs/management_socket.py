@@ -1,8 +1,9 @@
-"""OpenFlow 1.3 by the management socket of each bridge, which is not the controller's.
+"""OpenFlow 1.3 over the management socket of each bridge, besides the connection of its controller.
 
-Such a connection disturbs no controller and is disturbed by none: it never becomes master, and it
-gets packet-ins only when it asks for them. Many connections are served at once, in one thread:
-`messages` serves them until something arrives, `settle` until all that was sent has been done.
+A connection to this socket does not disturb the controller: it never becomes master, and it gets
+packet-ins only when it asks for them. Many connections are served at once, in one thread.
+`messages` sends what waits and reads until something arrives. `settle` goes on until the bridges
+have carried out all that was sent.
 """
 
 from __future__ import annotations
@@ -49,7 +50,7 @@ class ManagementConnection:
         self.outgoing = bytearray()
         """Messages that wait to be sent."""
         self.incoming = bytearray()
-        """The beginning of a message of which more is to arrive."""
+        """The beginning of a message whose rest has not arrived yet."""
 
     def flush(self) -> None:
         """Send as much of `outgoing` as the switch takes now."""
@@ -67,26 +68,26 @@ class ManagementConnection:
             OpenVSwitchError: the switch has hung up, or sent an error.
         """
         try:
-            data = self.socket.recv(SOCKET_READ_BYTES)
+            received = self.socket.recv(SOCKET_READ_BYTES)
         except BlockingIOError:
             return []
-        if not data:
+        if not received:
             raise OpenVSwitchError("Open vSwitch hung up a management connection")
-        self.incoming += data
+        self.incoming += received
         arrived: list[bytes] = []
         start = 0
         while start + HEADER.size <= len(self.incoming):
             kind, length, _ = header(self.incoming, start)
             if start + length > len(self.incoming):
                 break
-            data = bytes(self.incoming[start : start + length])
+            whole_message = bytes(self.incoming[start : start + length])
             start += length
             if kind == MessageType.ECHO_REQUEST:
-                self.outgoing += openflow.echo_reply(data)
+                self.outgoing += openflow.echo_reply(whole_message)
             if kind == MessageType.ERROR:
-                error = openflow.Error.read(data)
+                error = openflow.Error.read(whole_message)
                 raise OpenVSwitchError(f"OpenFlow error of type {error.type}, code {error.code}")
-            arrived.append(data)
+            arrived.append(whole_message)
         del self.incoming[:start]
         return arrived
 
@@ -137,9 +138,9 @@ def settle(connections: Sequence[ManagementConnection], barriers: int = 2) -> li
 
     Args:
         connections: to the bridges.
-        barriers: 1 to wait for replies, 2 also for packet-ins. A bridge hands over packet-ins
-            before it reads messages. So after the answer to the second barrier no packet-in is left
-            that it had before the first.
+        barriers: 1 to wait for replies, 2 to wait for packet-ins, too. A bridge sends its
+            packet-ins before it reads the next messages. So when it answers the second barrier, it
+            has sent all packet-ins that it had at the first.
 
     Raises:
         OpenVSwitchError: a bridge does not answer.

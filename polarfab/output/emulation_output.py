@@ -48,13 +48,17 @@ class Narrator:
         begin = perf_counter()
         with progress(what) as report:
             yield report or _no_report
-        if volume() >= 0:
-            click.echo(f"{perf_counter() - begin:6.1f} s  {what}")
+        _print_unless_quiet(f"{perf_counter() - begin:6.1f} s  {what}")
 
     def note(self, text: str) -> None:
         """Print a line below the step."""
-        if volume() >= 0:
-            click.echo(f"          {text}")
+        _print_unless_quiet(f"          {text}")
+
+
+def _print_unless_quiet(line: str) -> None:
+    """Print a line, but not with --quiet."""
+    if volume() >= 0:
+        click.echo(line)
 
 
 def _no_report(_done: int, _all: int) -> None:

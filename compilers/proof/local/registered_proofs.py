@@ -21,7 +21,8 @@ from compilers.tables.build import Build
 if TYPE_CHECKING:  # for annotations only
     from compilers.proof.local.local_proof import LocalProof
 
-T = TypeVar("T")
+Result = TypeVar("Result")
+"""What a method of a proof returns if the proof applies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ class WholeFabricProof(Protocol):
 
         Args:
             build: its cables and prefixes are sound (`build_soundness.unwalkable_values`).
-            seed: chooses what is looked at by chance.
+            seed: of the random numbers that choose which rows are looked at.
 
         Returns:
             The proof; None: delivery is not proved.
@@ -78,8 +79,8 @@ class WholeFabricProof(Protocol):
 
         Args:
             build: its cables and prefixes are sound.
-            hop_counts: of the proof by `prove_delivery`.
-            kinds: the kinds of failures, of `link` and `node`; none: without failures only.
+            hop_counts: the `MinimalDelivery.hop_counts` that `prove_delivery` returned.
+            kinds: the kinds of failures, `link`, `node` or both; () for no failures.
 
         Returns:
             The proof; None: it is not proved.
@@ -106,11 +107,11 @@ class WholeFabricProof(Protocol):
         """
 
 
-def first_result(ask: Callable[[WholeFabricProof], T | None]) -> T | None:
+def first_result(call: Callable[[WholeFabricProof], Result | None]) -> Result | None:
     """The first result that is not None, of all proofs that packages registered.
 
     Args:
-        ask: calls one method of a proof.
+        call: calls a method of the proof that it is given, the same for every proof.
     """
     proofs = (load(entry) for entries in registered(PROOFS).values() for entry in entries)
-    return next((result for proof in proofs if (result := ask(proof)) is not None), None)
+    return next((result for proof in proofs if (result := call(proof)) is not None), None)

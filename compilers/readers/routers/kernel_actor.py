@@ -71,7 +71,7 @@ class KernelActor:
     next_hops: dict[str, RouteHop] = field(default_factory=dict)
     """By the text behind a route's prefix, the next hop that it means."""
     nexthop_objects: dict[int, NextHop] = field(default_factory=dict)
-    """The nexthop objects that are no groups, by their numbers."""
+    """The nexthop objects that are a single next hop each, not a group, by their numbers."""
     port_sets: dict[int, PortSet] = field(default_factory=dict)
     """The ports and weights of all nexthop objects, groups too, by their numbers."""
 
@@ -92,7 +92,7 @@ class KernelActor:
             self.files.add_unread(self.name, line, text)
 
     def refuse(self, statement: Statement) -> None:
-        """Note a statement that is known, and never right."""
+        """Note a statement for which the grammar has a rule because it is always wrong."""
         self.add_wrong(statement.line, statement.text)
 
     def up(self, statement: Statement, interface: str) -> None:

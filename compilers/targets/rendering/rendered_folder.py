@@ -3,8 +3,9 @@
 The manifest is the file `.polarfab.json`: by target and build, the path and the SHA-256 of each
 file, and the *recipe*, the digest of all that the files follow from. `put_rendered` writes the
 files of a target into a new folder, links the files that stay into it, and puts the new folder in
-the place of the old one. Another target's files in the same folder stay, and so do renders in
-folders below. A folder with a file that no manifest lists is not replaced.
+the place of the old one. Another target's files in the same folder stay. So do *renders* below it,
+which are folders with a manifest of their own. A folder with a file that no manifest lists is not
+replaced.
 """
 
 from __future__ import annotations
@@ -97,7 +98,7 @@ def _complete(
         new_recipes: the recipe of the new files of each build, by identity.
 
     Raises:
-        InputError: a folder below has a render with one of the new files.
+        InputError: a render below has a file by the path of a new file.
     """
     listed, recipes = rendered_lists(place) or {}, rendered_recipes(place)
     if not part:
@@ -150,6 +151,7 @@ def put_texts(folder: Path, kind: str, source: str, texts: Mapping[str, str]) ->
     """
 
     def fill(new: Path) -> None:
+        """Write the texts into a new folder."""
         for name, text in texts.items():
             (new / name).parent.mkdir(parents=True, exist_ok=True)
             (new / name).write_text(text)

@@ -67,14 +67,20 @@ def link_problems(addresses: LinkPlan) -> Iterator[Problem]:
         yield from pool_problems(addresses.build, pools, addresses.address_count, "links")
 
 
-def name_problems(names: Iterable[str], key: str, todo: str) -> list[Problem]:
-    """The problems of names that configurations or folders cannot have."""
+def name_problems(names: Iterable[str], key: str, reason: str) -> list[Problem]:
+    """The problems of names that configurations or folders cannot have.
+
+    Args:
+        names: the names.
+        key: where the names are given.
+        reason: what makes the demand, in words, such as `it becomes a file name`.
+    """
     return [
         Problem(
             key=key,
             required="a name of at most 63 letters, digits and . _ -, a letter or digit first",
             given=repr(name),
-            todo=todo,
+            todo=reason,
         )
         for name in names
         if not HOST_NAME.fullmatch(name)

@@ -72,7 +72,10 @@ def measured_members(family: str) -> Iterator[MeasuredMember]:
 
 
 def _of_adjacency(adjacency: Adjacency, diameter: int) -> Topology:
-    """The topology of an adjacency matrix; its parameter q is the number of vertices."""
+    """The topology of the graph with an adjacency matrix.
+
+    `router_graph` names graphs by a parameter q. It is the number of vertices here.
+    """
     order = len(adjacency)
     graph = Graph.from_edges(order, np.argwhere(np.triu(adjacency)))
     return router_graph("small graph", order, graph, diameter)
@@ -84,7 +87,7 @@ def _complete(n: int) -> Topology:
 
 
 def _turan(n: int, parts: int) -> Topology:
-    """The Turán graph: n vertices in equal parts, joined where their parts differ."""
+    """The Turán graph: n vertices in equal parts; those of different parts are joined."""
     return _of_adjacency(turan(n, parts), diameter=2)
 
 

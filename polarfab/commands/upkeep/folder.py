@@ -17,9 +17,9 @@ from polarfab.output.verb_output import json_option, print_facts, print_json, sa
 def command(folder: Path, undo: bool, clean: bool, as_json: bool) -> None:
     """Compare every file of a build or of rendered files with its digest.
 
-    Of a build also type, shape and range of every array. Also reported: files that no list names,
-    what killed processes left beside it (--clean removes it), and the build that --undo would put
-    back. Exit code 1 when anything is damaged.
+    In a build, the type, shape and range of every array are checked, too. The report names files
+    that no list names, what killed processes left beside the folder (--clean removes it), and the
+    build that --undo would put back. Exit code 1 when anything is damaged.
 
     --undo puts the last proved build before this one back, and keeps this one: a second --undo
     exchanges them again. Render again what was rendered: the same options and templates write the
