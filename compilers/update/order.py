@@ -88,7 +88,8 @@ class CellLevels:
 def path_fibs(build: Build) -> tuple[Fib, ...]:
     """The next hops of a build, one `Fib` for each choice that packets in transit may make.
 
-    Where paths are not shared at every hop, there is one: by the minimal ports.
+    Where paths are not shared at every hop, packets in transit have no choice, and there is one
+    `Fib`, by the minimal ports.
     """
     has_share = None
     if build.forwarding.every_hop:
@@ -162,7 +163,7 @@ def levels(build: Build, fibs: tuple[Fib, ...], compare: Compare) -> Iterator[Ce
 def write_rounds(build: Build, fib: Fib, block: CellLevels, rounds: NDArray[np.uint8]) -> None:
     """Write the round in which each row changes: the level of its cell or aggregate, at least 1.
 
-    Rows that do not change get a round as well, in which nothing is sent for them.
+    A row that does not change gets a round as well, in which nothing is sent for it.
 
     Args:
         build: the build with the rows.
@@ -218,8 +219,8 @@ class _Covers:
     aggregates: NDArray[np.int64]
     """int64[aggregates], as in `CellLevels`."""
     first_column: NDArray[np.int64]
-    """int64[aggregates], the first column of the destinations of each aggregate. They are adjacent,
-    as `_blocks` lists destinations in ascending order."""
+    """int64[aggregates], the first column of the destinations of each aggregate. The destinations
+    of an aggregate are adjacent, as `_blocks` lists all destinations in ascending order."""
 
     @classmethod
     def of(

@@ -104,8 +104,9 @@ class _Change:
     make_event: EventMaker | None = None
     """Makes its event; None unless it is computed, and neither in place nor interrupted."""
     refusing_switches: set[int] = field(default_factory=set)
-    """The switches for whose refusal changes were interrupted since the last one was in place. A
-    second refusal of one of these interrupts none."""
+    """The switches whose refusal has interrupted a change since a change was last in place. If such
+    a switch refuses again, it interrupts no change: a switch that always refuses does not keep the
+    others from changing."""
 
 
 @dataclass(slots=True)
@@ -712,15 +713,15 @@ class Keeper(Upkeep):
         self._set_round_patience(upkeep)
         self.rounds.send(map(self._messages, repair.rounds))
 
-    def _drop_outdated_messages(self, programs: Encoder, repair: TableRepair) -> None:
+    def _drop_outdated_messages(self, encoder: Encoder, repair: TableRepair) -> None:
         """Drop the messages for switches that have got another profile or generation meanwhile.
 
-        The numbers of rows in these messages are not theirs any more, so the switches are read.
+        Such a switch numbers its rows otherwise than the messages do, so it is read instead.
         """
         in_sync = self.fabric.in_sync
         for vertex in in_sync & set().union(*repair.rounds):
             computed_for = repair.programs.profile(vertex), repair.generations[vertex]
-            now = programs.profile(vertex), self.fabric.present[vertex].generation
+            now = encoder.profile(vertex), self.fabric.present[vertex].generation
             if now != computed_for:
                 for messages in repair.rounds:
                     messages.pop(vertex, None)
@@ -736,9 +737,10 @@ class Keeper(Upkeep):
                 switch.request_reading()
 
     def _answered(self, vertex: int, outcome: ChangeOutcome) -> None:
-        """Take a switch's answer to its messages of a round; one that refuses them is read.
+        """Take a switch's answer to its messages of a round.
 
-        At its first refusal a change that is not urgent is interrupted; else the others go on.
+        If a switch refuses for the first time and the change is not urgent, the change is
+        interrupted. Otherwise only this switch is read, and the change goes on at the others.
         """
         if outcome.committed or outcome.lost:
             return
@@ -783,8 +785,8 @@ class Keeper(Upkeep):
 def _loses_packets(upkeep: _BuildUpkeep, before: Failures) -> bool:
     """Whether packets are lost until the tables follow the links.
 
-    They are if a link or a switch has failed, or if one that is back joins switches that had no
-    path.
+    Packets are lost if a link or a switch has failed. They are lost as well if a link or a switch
+    is back that gives a path to switches without one: until the tables use it, these stay cut off.
 
     Args:
         upkeep: the upkeep of the build, with the links of now.
@@ -811,7 +813,8 @@ def _take_counters(silence: LinkSilence, direction: int, body: bytes | None) -> 
 def _same_links(before: _BuildUpkeep, after: Build) -> bool:
     """Whether the state of links of one build is that of another, name by name.
 
-    It is where both have the same links, hosts and names, and the drains by request mean the same.
+    That is so if both builds have the same links, hosts and names, and the requested drains mean
+    the same links and switches in both.
     """
     old, new = before.build.wiring, after.wiring
     same_switches = old.names == new.names and np.array_equal(old.datapath_id, new.datapath_id)

@@ -66,6 +66,7 @@ def class_states(build: Build, may_fail: NDArray[np.bool_]) -> ClassStates:
     program = program_of(build, shares=False)
     shape = len(wiring.far), build.tables.classes.port.shape[1]
     choices = np.zeros(shape, np.int16)
+    # The balanced link of a class if there is only one, else NONE or SEVERAL.
     sole_link = np.full(shape, NONE, np.int16)
     balanced_links = np.zeros((*shape, (most_links + 7) // 8), np.uint8)
     port_use = PortUse.of(wiring)
