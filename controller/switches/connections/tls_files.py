@@ -53,6 +53,8 @@ class TlsFiles:
     def __init__(self, tls: Tls) -> None:
         self.tls = tls
         self.peers: dict[str, float] = {}
+        self._lists_end: dict[tuple[str, ...], float] = {}
+        """Until when the last of each authority's lists is good, by the authority's name."""
         self._connections: Counter[str] = Counter()
         """How many connections each node has."""
         self._last_stamp = _stamp(tls)
@@ -79,13 +81,14 @@ class TlsFiles:
         expires = {"certificate": min(_valid_until(self.tls.certificate))}
         with suppress(InputError):  # OpenSSL takes authorities in forms that have no metric here
             expires["authority"] = min(_valid_until(self.tls.authority))
-        ends = [crl.next_update_utc.timestamp() for crl in lists if crl.next_update_utc]
+        ends = [end for end in map(_end_of, lists) if end < inf]
         expires |= {"revocation list": min(ends)} if ends else {}
         self.switches, self.store, self.expires = switches, store, expires
+        # Of several lists of an authority the one counts that is good for longest.
+        last_lists = {_issuer_of(crl): crl for crl in sorted(lists, key=_end_of)}
+        self._lists_end = {issuer: _end_of(crl) for issuer, crl in last_lists.items()}
         self.revoked = frozenset(
-            (tuple(str(part.value) for part in crl.issuer), entry.serial_number)
-            for crl in lists
-            for entry in crl
+            (issuer, entry.serial_number) for issuer, crl in last_lists.items() for entry in crl
         )
 
     def look(self, start: Callable[[Callable[[], bool]], Future[bool]], now: bool = False) -> None:
@@ -165,7 +168,7 @@ class TlsFiles:
             return "its certificate is refused: certificate has expired"
         if self.has_revoked(certificate):
             return "its certificate is refused: certificate revoked"
-        if self.expires.get("revocation list", inf) < now:
+        if self._lists_end.get(issuer_words(certificate), inf) < now:
             return "its certificate is refused: CRL has expired"
         return ""
 
@@ -211,6 +214,16 @@ def issuer_words(certificate: Mapping[str, Any]) -> tuple[str, ...]:
         certificate: as `SSLSocket.getpeercert` has it.
     """
     return tuple(value for parts in certificate.get("issuer", ()) for _, value in parts)
+
+
+def _end_of(crl: CertificateRevocationList) -> float:
+    """Until when a list is good, in seconds since the epoch."""
+    return crl.next_update_utc.timestamp() if crl.next_update_utc else inf
+
+
+def _issuer_of(crl: CertificateRevocationList) -> tuple[str, ...]:
+    """The name of a list's authority, as `issuer_words` has it."""
+    return tuple(str(part.value) for part in crl.issuer)
 
 
 def names(certificate: Mapping[str, Any]) -> frozenset[str]:

@@ -27,13 +27,14 @@ from inventory.problems import InputError
 from tests.waiting import until
 
 
-def revocation_list(authority, serials):
-    """A list of an authority of trustme, in PEM."""
+def revocation_list(authority, serials, days=1):
+    """A list of an authority of trustme, in PEM, that is good for so many days from now."""
     key = serialization.load_pem_private_key(authority.private_key_pem.bytes(), None)
     issuer = x509.load_pem_x509_certificate(authority.cert_pem.bytes()).subject
     now = datetime.datetime.now(datetime.UTC)
     made = x509.CertificateRevocationListBuilder().issuer_name(issuer)
-    made = made.last_update(now).next_update(now + datetime.timedelta(days=1))
+    end = now + datetime.timedelta(days=days)
+    made = made.last_update(min(now, end) - datetime.timedelta(days=1)).next_update(end)
     for serial in serials:
         one = x509.RevokedCertificateBuilder().serial_number(serial).revocation_date(now)
         made = made.add_revoked_certificate(one.build())
@@ -300,10 +301,14 @@ def test_what_a_handshake_did_not_look_at_is_a_fault(tls, authority):
     files = TlsFiles(tls)
     now, end = 1_800_000_000.0, "Nov 30 00:00:00 2030 GMT"
     shown = {"issuer": issuer_of(authority), "serialNumber": "4D", "notAfter": end}
-    files.expires["revocation list"] = now + 1
-    assert files.fault(shown, now) == ""
+    assert files.fault(shown, time()) == ""
     assert "expired" in files.fault(shown, ssl.cert_time_to_seconds(end) + 1)
-    assert "CRL has expired" in files.fault(shown, now + 2)
+    assert "CRL has expired" in files.fault(shown, now)
+    old = revocation_list(authority, [77], days=-1)
+    for lists in (old, revocation_list(OTHER, [], days=-1)):  # beside one that is good
+        tls.revoked.write_bytes(lists + revocation_list(authority, []))
+        assert looked(files, now=True)
+        assert files.fault(shown, time()) == ""
     tls.revoked.write_bytes(revocation_list(authority, [77]))
     assert looked(files, now=True)
     assert "revoked" in files.fault(shown, time())
