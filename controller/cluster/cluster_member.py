@@ -94,7 +94,7 @@ class ClusterMember:
     def status(self) -> dict[str, Any]:
         """Role, leader and term, for the status file."""
         return {
-            "role": self.state,
+            "role": "follower" if self.lapsed else self.state,
             "instance": self._election.name,
             "leader": self._election.view.leader,
             "term": self._election.view.term,

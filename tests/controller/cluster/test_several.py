@@ -343,6 +343,7 @@ def test_a_paused_leader_says_nothing_when_it_wakes(tmp_path):
     before = [end.walked for end in site.ends.values()]
     paused.step()
     assert paused.several.lapsed, "its process starts anew"
+    assert paused.several.status()["role"] == "follower"
     assert [end.walked for end in site.ends.values()] == before
     paused.election.step()
     assert (paused.election.term, paused.election.view.leader) == (0, "b")
