@@ -211,6 +211,7 @@ class Controller:
             step("leading", self.member.tick)
         if self.api:
             step("counting", self.counters.tick)
+            step("reporting new tokens", self.api.report_tokens)
         step("ending idle connections", self.entrance.tick)
         if checks_certificates:
             step("looking for new certificates", self._look_for_certificates)

@@ -114,6 +114,8 @@ class Api:
     """The current build as a ZIP archive."""
     _history: Future[list[dict[str, Any]]] | None = field(default=None, init=False)
     """The builds that the fabric ran earlier, while a thread reads them; None between."""
+    _token_reading: Future[None] | None = field(default=None, init=False)
+    """The reading of the token file, while a thread reads it; None between."""
     _sent: dict[str, bytes] = field(default_factory=dict, init=False)
     """The pages that the HTTP process was sent last, by name."""
 
@@ -339,12 +341,23 @@ class Api:
         return Answer(202, _json(self.mover.progress()))
 
     def read_tokens_again(self) -> None:
-        """Use the token file as it is now; one that cannot be used changes nothing."""
-        if self.tokens.file is None:
+        """Begin to use the token file as it is now; one that cannot be used changes nothing.
+
+        A thread reads it, since its disk may hang.
+        """
+        if self.tokens.file is not None:
+            self._token_reading = self.start(self.tokens.read_again)
+            self.report_tokens()
+
+    def report_tokens(self) -> None:
+        """Report whether the token file that was read since the last call is in use."""
+        reading = self._token_reading
+        if reading is None or not reading.done():
             return
+        self._token_reading = None
         tell, name = self.mover.fabric.tell, str(self.tokens.file)
         try:
-            self.tokens.read_again()
+            reading.result()
         except InputError as error:
             tell(TokensKept(name, str(error)))
         else:

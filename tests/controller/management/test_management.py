@@ -42,7 +42,7 @@ from controller.switches.events import (
 )
 from controller.switches.peers import MOST_REASONS, REPORT_PERIOD
 from controller.switches.session import LiveFabric
-from controller.upkeep.background import at_once
+from controller.upkeep.background import at_once, in_thread
 from controller.upkeep.port_counters import COUNTERS, PortCounters
 from controller.upkeep.repair_keeper import Keeper
 from inventory.problems import InputError
@@ -823,6 +823,21 @@ def test_tokens_are_read_again(overview, tmp_path, fabric):
     app.read_tokens_again()
     assert api.get("/api/state", headers=bearer(TOKEN)).status_code == 200
     assert [event.kind for event in fabric.take_events()][-1] == "tokens-kept"
+
+
+def test_a_token_file_on_a_disk_that_hangs_holds_nobody_up(overview, tmp_path, fabric):
+    """The loop stood until the guard ended it, and all switches left."""
+    file = tmp_path / "tokens"
+    file.write_text(f"alice apply {TOKEN}\n")
+    file.chmod(0o600)
+    app, over = made(fabric, overview, tmp_path, Tokens.read(file)), Event()
+    app.start = lambda work: in_thread(lambda: (over.wait(60), work()))
+    fabric.take_events()
+    app.read_tokens_again()
+    app.report_tokens()
+    assert not fabric.take_events()
+    over.set()
+    until(lambda: app.report_tokens() or fabric.take_events())
 
 
 @pytest.fixture
