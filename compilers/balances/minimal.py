@@ -18,17 +18,21 @@ if TYPE_CHECKING:
 
 
 class Minimal(Balance):
-    """Minimal routing, which does not spread packets."""
+    """All packets of a pair of switches take one shortest path, so load is not balanced."""
 
     name = "minimal"
     place = 1  # in lists of balances
     forwarding = Forwarding()
+    # Measured, in per cent of a host link's rate; a test repeats it.
     figures = MappingProxyType(
         {NO_OTHER_KEYS: HostThroughput(uniform=100, random_hosts=25, guaranteed=12)}
     )
 
     def problems(self, routing: RoutingSpec) -> Iterator[Finding]:
-        """Yield findings about a demand and about bounced paths, which need alternates."""
+        """Refuse `demand` and `adjacent: bounce`: both need alternates, and this balance has none.
+
+        Alternates are further next hops of a class, besides the one on the shortest path.
+        """
         if routing.demand:
             todo = "add `balance: compact-valiant`, or remove `demand`"
             required = "a balance with alternates, whose shares are fitted to the demand"
@@ -39,5 +43,8 @@ class Minimal(Balance):
             yield Finding(("routing", "adjacent"), required, "bounce", todo)
 
     def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:  # noqa: ARG002
-        """Return keys for uniform traffic, in families where pairs have one shortest path."""
+        """Suggest this balance for uniform traffic where pairs have one shortest path.
+
+        It is suggested with no further keys.
+        """
         return NO_OTHER_KEYS if traffic == UNIFORM and family.single else None

@@ -2,18 +2,18 @@
 
 `polarfab throughput --failures` calls `failure_guarantees`. Each failure has two figures:
 
-- `share`: at first, with the tables of the build. Each switch sends packets around what is down by
-  its alternate next hops.
-- `repaired`: later, when a controller has computed tables for the rest of the fabric, and has given
-  them to the switches.
+- `share`: the guaranteed rate right after the failure, with the tables of the build. Each switch
+  sends packets around what is down by its alternate next hops.
+- `repaired`: the guaranteed rate later, when a controller has computed tables for the rest of the
+  fabric, and has given them to the switches.
 
-Hosts of a switch that is down neither send nor take. In a large fabric the failures are a random
-sample.
+Both are a share of the rate of a host's link. Hosts of a switch that is down neither send nor
+receive. In a large fabric the failures are a random sample.
 
 An *element* is a cable or a switch: cables have the numbers 0 to E - 1 (`Wiring.link_ends`), and
-switch s has the number E + s. A failure is a set of elements that are down together. A *share* is
-the part of the packets of a pair of switches that crosses a link in one direction. A fabric has as
-many shares as directions of links times pairs of switches.
+switch s has the number E + s. A failure is a set of elements that are down together. A *link
+fraction* is the part of the packets of a pair of switches that crosses a link in one direction. A
+fabric has as many link fractions as directions of links times pairs of switches.
 """
 
 from __future__ import annotations
@@ -37,20 +37,22 @@ from compilers.tables.build import Build
 from inventory.problems import InputError
 
 # The time decides how many failures are computed. A link that is down changes the paths of few
-# pairs, so only the pairs are gone through. In every other case all shares are computed anew: when
-# switches are down, and for all kinds of failures if packets go over intermediates.
+# pairs, so only the pairs are gone through. In every other case all link fractions are computed
+# anew: when switches are down, and for all kinds of failures if packets go over intermediates.
 MOST_LINK_WORK = 1 << 26
 """The most link failures times pairs of switches that are computed in minutes: PolarFly q = 13."""
 MOST_OTHER_WORK = 1 << 33
-"""The most other failures times shares that are computed in minutes."""
+"""The most other failures times link fractions that are computed in minutes."""
 
-# The memory decides how many shares a fabric may have.
-MOST_SHARES = 1 << 36
-"""The most shares if links go down: those of PolarFly q = 32."""
-MOST_NODE_SHARES = 1 << 31
-"""The most shares if switches go down, which changes the loads of all links: PolarFly q = 19."""
-MOST_LEG_SHARES = 1 << 27
-"""The most shares if packets go over intermediates: their legs take a gigabyte then."""
+# The memory decides how many link fractions a fabric may have.
+MOST_LINK_FRACTIONS = 1 << 36
+"""The most link fractions if links go down: as many as PolarFly q = 32 has."""
+MOST_LINK_FRACTIONS_SWITCHES_DOWN = 1 << 31
+"""The most link fractions if switches go down, which changes the loads of all links: as many as
+PolarFly q = 19 has."""
+MOST_LINK_FRACTIONS_BY_INTERMEDIATES = 1 << 27
+"""The most link fractions if packets go over intermediates: the legs of the packets take a gigabyte
+then."""
 
 
 class FailureCase(NamedTuple):
@@ -64,17 +66,19 @@ class FailureCase(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class FailureGuarantee:
-    """The share that every host that is left gets under any traffic while something is down."""
+    """The rate that each remaining host is guaranteed for any traffic, while something is down."""
 
     kind: str
     """What is down: one of `compilers.proof.failures.risk_cases.SINGLE`, or a file of groups."""
     element: str
     """The name of what is down."""
     share: float
-    """The share of the rate of a host's link with the tables of the build, by alternate next hops;
-    0 where the packets of a pair are lost, or no host is left."""
+    """The guaranteed rate right after the failure, with the tables of the build and their alternate
+    next hops, as a share of the rate of a host's link. It is 0 where the packets of a pair are
+    lost, or no host is left."""
     repaired: float
-    """The same share with the tables that a controller computes after the failure."""
+    """The guaranteed rate with the tables that a controller computes after the failure, as a share
+    of the rate of a host's link."""
 
 
 def failure_guarantees(
@@ -91,13 +95,13 @@ def failure_guarantees(
         build: its tables and cables.
         kind: one of `compilers.proof.failures.risk_cases.SINGLE`, or a file of groups.
         hosts_per_node: as in `compilers.evaluation.guarantee`.
-        progress: called with (cases done, all cases).
-        sample: how many cases, drawn by chance; 0: all, or as many as take minutes.
-        seed: of the sample.
+        progress: called with the number of cases that are computed, and the number of all cases.
+        sample: how many cases to compute, drawn by chance; 0: all, or as many as take minutes.
+        seed: the seed of the random sample.
 
     Raises:
-        InputError: scipy is not installed, the fabric is too large, or the kind is several
-            failures at once, or none.
+        InputError: scipy is not installed, the fabric is too large, or the kind is not one of
+            single failures.
     """
     require_scipy()
     require_single(kind)
@@ -112,7 +116,7 @@ def failure_guarantees(
     intact, guarantees = IntactBuild.of(build), []
     for number, (name, elements) in enumerate(cases, 1):
         down = np.array(elements, np.int64)
-        new_tables = repair_tables(intact, _dead(build, elements))
+        new_tables = repair_tables(intact, _dead_links(build, elements))
         guarantees.append(
             FailureGuarantee(
                 kind=kind,
@@ -132,36 +136,39 @@ def failure_count(build: Build, kind: str) -> int:
 
 
 def _require_size(build: Build, kind: str) -> None:
-    """Pass if a case takes seconds, and what it needs fits into memory.
+    """Check that a failure of this kind takes seconds, and that its arrays fit into memory.
 
     Raises:
-        InputError: it does not.
+        InputError: the fabric has too many link fractions.
     """
-    shares = _share_count(build)
+    count = _link_fraction_count(build)
     todo = "leave `failures` out, or look at a smaller fabric of the family"
     if build.forwarding.intermediates:
-        most, condition = MOST_LEG_SHARES, ", where packets go by intermediates"
+        most, condition = (
+            MOST_LINK_FRACTIONS_BY_INTERMEDIATES,
+            ", where packets go by intermediates",
+        )
     elif kind == "link":
-        most, condition = MOST_SHARES, ""
+        most, condition = MOST_LINK_FRACTIONS, ""
     else:
-        most = MOST_NODE_SHARES
+        most = MOST_LINK_FRACTIONS_SWITCHES_DOWN
         condition = ", where a switch that is down changes what all links carry"
-        if shares <= MOST_SHARES:
+        if count <= MOST_LINK_FRACTIONS:
             todo = (
                 "try failures of links, of which a sample is drawn, or look at a smaller fabric of "
                 "the family"
             )
-    if shares > most:
+    if count > most:
         raise InputError.of(
             f"a fabric of at most {most:,} links (each way) times pairs of switches{condition}",
-            f"{shares:,}",
+            f"{count:,}",
             todo,
             key="failures",
         )
 
 
-def _share_count(build: Build) -> int:
-    """The number of shares: directions of links times pairs of switches."""
+def _link_fraction_count(build: Build) -> int:
+    """The number of link fractions: directions of links times pairs of switches."""
     return int(np.count_nonzero(build.wiring.far >= 0)) * build.tables.switches**2
 
 
@@ -171,16 +178,17 @@ def _sampled_cases(build: Build, kind: str, sample: int, seed: int) -> list[Fail
     if kind == "link" and not build.forwarding.intermediates:
         affordable = MOST_LINK_WORK // build.tables.switches**2
     else:
-        affordable = MOST_OTHER_WORK // max(1, _share_count(build))
+        affordable = MOST_OTHER_WORK // max(1, _link_fraction_count(build))
     count = min(len(cases), sample or affordable)
     drawn = np.random.default_rng(seed).permutation(len(cases))[:count]
     return [cases[number] for number in np.sort(drawn).tolist()]
 
 
 def _cases(build: Build, kind: str) -> list[FailureCase]:
-    """Each failure of a kind.
+    """All failures of a kind.
 
-    Names need not differ: a link from a to b-c and a link from a-b to c are both named a-b-c.
+    Several failures may have one name: a link from a to b-c and a link from a-b to c are both named
+    a-b-c.
     """
     names, link_ends = build.wiring.names, build.wiring.link_ends()
     if kind == "link":
@@ -194,7 +202,7 @@ def _cases(build: Build, kind: str) -> list[FailureCase]:
     return [FailureCase(name, elements) for name, elements in named_elements(build, kind).items()]
 
 
-def _dead(build: Build, elements: Elements) -> NDArray[np.bool_]:
+def _dead_links(build: Build, elements: Elements) -> NDArray[np.bool_]:
     """bool[S, K]: the links that are down, or have an end that is down, marked at both ends."""
     far, ends = build.wiring.far, build.wiring.link_ends()
     dead = np.zeros(far.shape, np.bool_)
@@ -227,11 +235,11 @@ class DamagedLegLoads:
     def guarantee(
         self, elements: NDArray[np.int64], new_tables: RepairedTables | None = None
     ) -> float:
-        """The share that every host is guaranteed while elements are down.
+        """The rate that every host is guaranteed while elements are down, as a share of its link's.
 
         Args:
             elements: int64[n], the elements that are down.
-            new_tables: those of a controller; None: those of the build.
+            new_tables: the tables that a controller has computed; None for those of the build.
         """
         cable_count = len(self.build.wiring.link_ends())
         living = self.rates.without(elements[elements >= cable_count] - cable_count)

@@ -1,23 +1,31 @@
 """What a switch does with a packet: the rule of `Classes`, stated once, for every balance.
 
 All that a switch sees of a packet is its ingress link, its tag, and its destination. The switch
-looks up the egress class of the destination, and the class says:
+looks up the egress class of the destination, that is its forwarding equivalence class. The class
+lists links: `order`, with the *minimal link* first, which is on a shortest path; `bounce`; and
+`shares`, the links that load is balanced over. If the class is DELIVER or DROP, the packet is
+delivered or dropped. Else these steps are tried in order:
 
-- a packet from a host leaves by any link with a share that is up (`minimal`: there is one);
-- if there is none, or if it is in transit, it leaves by the first link of the class's `order` that
-  is up and is not its ingress link; by the first of `bounce` where it came in by the first of
-  `order`. If there is none, it goes back where it came from, if `order` names that link; else it
-  is dropped;
-- where paths are shared at every hop (`transit: ecmp`), a packet in transit takes a link with a
-  share, too, unless it came in by one;
-- where packets of hosts are marked (`spread`), those that leave by another link than the minimal
-  one get the mark; a marked packet leaves by any link of `onward`, which depends on its ingress
-  link, and loses its mark there;
-- a packet on its way to an intermediate (`valiant`) is forwarded to the intermediate like others in
-  transit; from the intermediate on, the rule treats it as a packet from a host there.
+1. A marked packet (balance `spread`) loses its mark and leaves by any link of `onward` that is up;
+   `onward` depends on the ingress link. If no such link is up, the packet is dropped. A packet to
+   a neighbour is not spread, but forwarded like an unmarked packet.
+2. A packet from a host leaves by any link of `shares` that is up. So does a packet in transit where
+   paths are shared at every hop (`transit: ecmp`), unless it came in by a link of `shares`. Where
+   the balance marks packets, a packet that leaves by another link than the minimal one is marked.
+3. Every other packet, and a packet of step 2 if no link of `shares` is up, leaves by the first link
+   of a list that is up and is not its ingress link. The list is `bounce` if the packet came in by
+   the minimal link, or by any link of `shares` where paths are shared at every hop; else the list
+   is `order`.
+4. If the list has no such link, a packet that came in by a link of `shares` where paths are shared
+   at every hop takes the minimal link, if that is up and is not its ingress link.
+5. A packet that is left goes back over its ingress link, if `order` names that link; else it is
+   dropped.
 
-`transit` and `next_links` are the rule; the other functions are its conditions. All are loops of
-`machine_code`: plain Python over arrays and numbers, which numba can translate.
+A packet on its way to an intermediate (`valiant`) is forwarded like a packet in transit to the
+intermediate. From the intermediate on, the rule treats it as a packet from a host there.
+
+`next_links` is the rule, and `transit` its steps 3 to 5; the other functions are its conditions.
+All are loops of `machine_code`: plain Python over arrays and numbers, which numba can translate.
 """
 
 from __future__ import annotations
@@ -37,8 +45,8 @@ HOST, OTHER = -3, -4
 PLAIN, MARKED, VIA = 0, 1, 2
 """Tags of packets: none; marked; on the way to the intermediate v, which is VIA + v.
 
-A packet with VIA + v is forwarded like a PLAIN packet to v. So whoever follows it asks `next_links`
-with PLAIN and the class of v, and takes the tag off at v, or where a switch `gives_up` v.
+A packet with VIA + v is forwarded like a PLAIN packet to v. `next_links` does not know VIA: its
+callers pass PLAIN and the class of v, and take the tag off at v, or at a switch that `gives_up` v.
 """
 
 
@@ -62,15 +70,16 @@ class Program(NamedTuple):
     """int16[S, C, 1 + P], the links that a packet in transit tries: the minimal link, then those of
     `Classes.protection`."""
     bounce: Array
-    """int16[S, C, B], the links that it tries instead if it came in by the minimal link."""
+    """int16[S, C, B], the links that a packet in transit tries instead of `order` if it came in by
+    the minimal link."""
     shares: Array
     """int16[S, C, 1 + A], the links that packets of hosts choose among, in the places of
     `Classes.weight`."""
     every_hop: bool
     """Whether packets in transit choose among `shares`, too."""
     onward: Array
-    """bool[S, K, K], by ingress link the links that a marked packet may leave by; no row where no
-    packets are marked."""
+    """bool[S, K, K], by ingress link the links that a marked packet may leave by; without rows
+    where no packets are marked."""
 
 
 @loop
@@ -107,15 +116,16 @@ def first_up(p: Program, s: int, ingress: int, links: Array, failed: Array) -> i
 def transit(p: Program, s: int, ingress: int, c: int, failed: Array) -> int:
     """The next link of a packet in transit through switch s, whose class is c; DELIVER or DROP.
 
-    The last resort is the ingress link, which was up when the packet came.
+    These are steps 3 to 5 of the rule. The last resort is the ingress link, which was up when the
+    packet came.
     """
     if c < 0:
         return c
     order = p.order[s, c]
-    shared = p.every_hop and contains(p.shares[s, c], ingress)
-    bounces = ingress == order[0] or shared
+    came_by_shared_link = p.every_hop and contains(p.shares[s, c], ingress)
+    bounces = ingress == order[0] or came_by_shared_link
     link = first_up(p, s, ingress, p.bounce[s, c] if bounces else order, failed)
-    if link == DROP and shared:
+    if link == DROP and came_by_shared_link:
         link = first_up(p, s, ingress, order[:1], failed)
     if link == DROP and ingress >= 0 and contains(order, ingress):
         return ingress
@@ -130,9 +140,9 @@ def marks(p: Program) -> bool:
 
 @loop
 def spreads(p: Program, c: int) -> bool:
-    """Whether a switch spreads marked packets of class c, as it does of most classes.
+    """Whether a switch spreads marked packets of class c: of all classes but direct ones.
 
-    It does not spread packets to itself or to a neighbour: they are forwarded like unmarked
+    Packets to the switch itself or to a neighbour are not spread: they are forwarded like unmarked
     packets. In tables with marks, the direct classes, which lead to a neighbour only, have the
     numbers K to 2K - 1 (`compilers.routing.split_classes`).
     """
@@ -145,14 +155,14 @@ def spreads(p: Program, c: int) -> bool:
 def next_links(
     p: Program, s: int, ingress: int, tag: int, c: int, failed: Array, link: Array, tags: Array
 ) -> int:
-    """Write the links that a packet may leave by, and its tag on each; returns their number.
+    """Write the links that a packet may leave by, and its tag on each; returns how many links.
 
     Args:
         p: what switches hold.
         s: the switch that the packet is in.
-        ingress: its ingress link.
+        ingress: the ingress link of the packet.
         tag: PLAIN or MARKED.
-        c: its egress class; DELIVER or DROP.
+        c: the egress class of the packet; DELIVER or DROP.
         failed: int64[F], the failed elements.
         link: int64[K + 1], written: the links, or one DELIVER or DROP.
         tags: int64[K + 1], written: PLAIN or MARKED for each.
@@ -179,8 +189,8 @@ def next_links(
 def gives_up(p: Program, s: int, intermediate: int, c: int, failed: Array) -> bool:
     """Whether switch s gives up an intermediate, and forwards its packets as from a host here.
 
-    A switch that repairs failures does so if it is next to the intermediate, and the link to it or
-    the intermediate itself is down.
+    A switch that repairs failures gives up an intermediate that is its neighbour, if the
+    intermediate or the link to it is down.
 
     Args:
         p: what switches hold.

@@ -19,7 +19,7 @@ from compilers.tables.packed_alternates import (
     AlternateLinks,
     AlternatePorts,
     AlternateWeights,
-    set_bits,
+    count_set_bits,
 )
 from compilers.wiring.wiring import Wiring
 
@@ -40,7 +40,7 @@ def with_alternates(
         links: uint8[S, C, ⌈K/8⌉], one bit for each link, as in `AlternateLinks`.
         minimal_share: the minimal port's part of the traffic; None for equal shares.
     """
-    alternate_count = set_bits(links)
+    alternate_count = count_set_bits(links)
     weight = weight_pairs(alternate_count, minimal_share)
     packed = AlternateLinks(links, wiring.port.astype(np.uint16), weight)
     ports = AlternatePorts(packed)

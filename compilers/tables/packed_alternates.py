@@ -43,7 +43,7 @@ class AlternateLinks:
         step = max(1, BYTES_COUNTED_AT_ONCE // max(1, prod(self.links.shape[1:])))
         most = 0
         for first in range(0, len(self.links), step):
-            count = set_bits(self.links[first : first + step])
+            count = count_set_bits(self.links[first : first + step])
             most = max(most, int(count.max(initial=0)))
         return most or 1
 
@@ -65,13 +65,13 @@ def _bits(packed: NDArray[np.uint8], count: int) -> NDArray[np.bool_]:
     return np.unpackbits(packed, axis=-1, count=count).view(np.bool_)
 
 
-def set_bits(links: NDArray[np.uint8]) -> NDArray[np.uint16]:
+def count_set_bits(links: NDArray[np.uint8]) -> NDArray[np.uint16]:
     """Count the bits that are set along the last axis, uint16[…], of uint8[…, n].
 
     The bits of a word are added pairwise, then the pairs, and the fours (the classic "population
     count" of Hacker's Delight, §5-1), as NumPy 1 has no function for it.
 
-    >>> set_bits(np.array([[0b10100000], [0b11111111]], np.uint8))
+    >>> count_set_bits(np.array([[0b10100000], [0b11111111]], np.uint8))
     array([2, 8], dtype=uint16)
     """
     words = np.ascontiguousarray(links).view(_widest_word(links.shape[-1]))
@@ -175,7 +175,7 @@ class AlternateWeights(AlternateArray):
         Args:
             index: int64[n], switches; with a second int64[n], one class of each.
         """
-        weight, count = self.packed.weight[index], set_bits(self.packed.links[index])
+        weight, count = self.packed.weight[index], count_set_bits(self.packed.links[index])
         of_minimal_port, of_each_alternate = weight[..., :1], weight[..., 1:]
         has_alternate = np.arange(self.shape[2] - 1) < count[..., None]
         of_alternates = np.where(has_alternate, of_each_alternate, np.uint16(0))

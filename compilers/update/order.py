@@ -294,14 +294,17 @@ def _levels(
         NoOrder: aggregates wait for each other.
     """
     _, switches, width = next_switch.shape
-    leaves = (next_switch >= 0) & (next_switch != np.arange(switches)[:, None])
+    # bool[W, S, D]: whether a packet of this cell leaves the switch, to another one.
+    is_sent_on = (next_switch >= 0) & (next_switch != np.arange(switches)[:, None])
     # int64[W, S, D], the flat index of the cell that a packet meets next.
-    next_cell = np.where(leaves, next_switch, 0).astype(np.int64) * width + np.arange(width)
-    is_forwarded = leaves.any(axis=0)
+    next_cell = np.where(is_sent_on, next_switch, 0).astype(np.int64) * width + np.arange(width)
+    is_forwarded = is_sent_on.any(axis=0)
     level = np.zeros((switches, width), np.uint8)
     aggregate_levels = np.zeros((switches, len(covers.aggregates)), np.uint8)
     for _ in range(MOST_HOPS):
-        raised = np.where(leaves, level.take(next_cell) + changed, 0).max(axis=0).astype(np.uint8)
+        raised = (
+            np.where(is_sent_on, level.take(next_cell) + changed, 0).max(axis=0).astype(np.uint8)
+        )
         if len(covers.aggregates):
             aggregate_levels = _aggregate_levels(raised, covers)
             # A cell without a row of its own changes with the row of its aggregate.

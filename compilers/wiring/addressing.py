@@ -62,7 +62,8 @@ class Addressing:
     host_mac: Annotated[NDArray[np.uint64], "S P", "0..macs"]
     """uint64[S, P]: the MAC address of each host."""
     hierarchy: int = 1
-    """The number of vertices of a supernode; 1 without supernodes, and so without aggregates."""
+    """The supernode size: how many vertices a supernode has. It is 1 in a fabric without
+    supernodes, which has no aggregates."""
     first: tuple[str, ...] = ()
     """The first address of block 0 in each pool, IPv4 then IPv6; () if it is the pool's first."""
     source_checks: bool = field(default=True, metadata=UNLESS_DEFAULT)

@@ -2,13 +2,14 @@
 
 `cables` of the inventory fix the ports of links, and `port` of a host fixes the host's port.
 
-They become *pins*, the ports of links and hosts that `compilers.wiring.port_assignment` keeps. What
-the inventory says is checked here, with findings that name the entry. `port_plan` calls these
-functions.
+Fixed ports become *pins*, the ports of links and hosts that `compilers.wiring.port_assignment`
+keeps. What the inventory says is checked here, with findings that name the entry. `port_plan` calls
+these functions.
 
-The *place* of a host is its index among the host ports of its switch. A port has a *socket* for
-each cable that it takes; the name of a whole port stands for all its sockets. `far` is the vertex
-at the other end of a link.
+The inventory lists *nodes*, that is switches. Each node is placed at a *vertex* of the fabric
+graph. `host_index` is the index of a host among the host ports of its switch. A port has a *socket*
+for each cable that it takes; the name of a whole port stands for all its sockets. `far` is the
+vertex at the other end of a link.
 """
 
 from __future__ import annotations
@@ -33,9 +34,11 @@ if TYPE_CHECKING:  # pydantic is slow to import, and a build is read without it
     from inventory.model import Inventory
 
 MOST_PORTS_NAMED = 10
-"""The most wrong ports of a file of hosts that are named, each with its line."""
+"""Of the wrong ports in a file of hosts, how many are named, each with its line."""
 NEIGHBOURS_NAMED = 6
 """The most neighbours of a node that a message names."""
+Line = tuple[str, int]
+"""A file, and the number of a line in it."""
 
 
 class _PortProperty(NamedTuple):
@@ -44,7 +47,7 @@ class _PortProperty(NamedTuple):
     required: str
     """What is required of the ports."""
     value: str
-    """A pattern for a value with its unit."""
+    """The pattern of `str.format` for a value with its unit."""
 
 
 PORT_PROPERTIES = {
@@ -70,26 +73,34 @@ class _CableEnd:
     """The socket of the port, from 0; None for all sockets."""
 
 
-def host_rows(inventory: Inventory) -> dict[str | None, tuple[str, int]]:
-    """Return the file and the line of each host in the file of hosts, by name; {} without one."""
+_NumberedEnd = tuple[int, _CableEnd]
+"""The number of a cable, and an end of this cable."""
+_PortByLink = dict[int, int]
+"""The fixed ports of a switch, by the number of the link."""
+_PortByHost = dict[int, int]
+"""The fixed ports of a switch, by the index of the host."""
+
+
+def lines_of_hosts(inventory: Inventory) -> dict[str | None, Line]:
+    """Return the line of each host in the file of hosts, by the host's name; {} without a file."""
     return {row.host.name: (row.file, row.line) for row in inventory.hosts}
 
 
 def pins_of(
-    cables: Sequence[Cable], topology: Topology, site: PlacedNodes, switches: SwitchPorts
+    cables: Sequence[Cable], topology: Topology, placed_nodes: PlacedNodes, switches: SwitchPorts
 ) -> tuple[Pins, list[Finding]]:
     """Return the ports of links that cables of the inventory fix, and what is wrong with cables.
 
     Args:
         cables: of the inventory.
         topology: the fabric graph.
-        site: the node of each vertex.
+        placed_nodes: the node of each vertex.
         switches: the ports of each switch.
     """
-    vertex = {node.name: v for v, node in enumerate(site.nodes)}
-    pins: dict[int, dict[int, int]] = defaultdict(dict)
-    # By vertex and port, the ends of cables there, each with the number of the cable.
-    ends_at: dict[tuple[int, int], list[tuple[int, _CableEnd]]] = defaultdict(list)
+    vertex = {node.name: v for v, node in enumerate(placed_nodes.nodes)}
+    pins: dict[int, _PortByLink] = defaultdict(dict)
+    # By vertex and port, the ends of cables at this port.
+    ends_at: dict[tuple[int, int], list[_NumberedEnd]] = defaultdict(list)
     sockets_by_name = [ports.sockets_by_name for ports in switches.types]  # by node type
     findings = []
     for i, cable in enumerate(cables):
@@ -102,7 +113,12 @@ def pins_of(
         if link is None or link_back is None:
             findings.append(
                 _no_link_finding(
-                    i, cable=cable, u=u, v=v, neighbours=topology.graph.neighbours(u), site=site
+                    i,
+                    cable=cable,
+                    u=u,
+                    v=v,
+                    neighbours=topology.graph.neighbours(u),
+                    placed_nodes=placed_nodes,
                 )
             )
             continue
@@ -128,25 +144,25 @@ def _link_to(topology: Topology, vertex: int, far: int) -> int | None:
 
 
 def pins_of_hosts(
-    site: PlacedNodes,
+    placed_nodes: PlacedNodes,
     switches: SwitchPorts,
     pins: Pins,
-    rows: Mapping[str | None, tuple[str, int]],
+    line_of_host: Mapping[str | None, Line],
 ) -> tuple[Pins, list[Finding]]:
     """Return the ports of hosts that the inventory fixes, and what is wrong with these ports.
 
     Args:
-        site: the node of each vertex.
+        placed_nodes: the node of each vertex.
         switches: the ports of each switch.
         pins: the ports of links that are fixed.
-        rows: the file of hosts and the line of each host in it, by the host's name; {} without
+        line_of_host: the line of each host in the file of hosts, by the host's name; {} without
             such a file.
     """
-    host_pins: dict[int, dict[int, int]] = defaultdict(dict)
+    host_pins: dict[int, _PortByHost] = defaultdict(dict)
     findings = []
-    for v, node in enumerate(site.nodes):
+    for v, node in enumerate(placed_nodes.nodes):
         names = switches.of_switch(v).names
-        for place, host in enumerate(node.hosts):
+        for host_index, host in enumerate(node.hosts):
             if host.port is None:
                 continue
             number = names.index(host.port) + 1 if host.port in names else 0
@@ -160,17 +176,17 @@ def pins_of_hosts(
                 used=used,
             )
             if refusal is None:
-                host_pins[v][place] = number
+                host_pins[v][host_index] = number
                 continue
             required, todo = refusal.required, refusal.todo
             at_node = f"{shown(host.port)} for {host.name or 'a host'} at {node.name}"
-            if rows:
-                row = rows[host.name]
-                findings.append(Finding(("hosts",), required, at_node, todo, row=row))
+            if line_of_host:
+                line = line_of_host[host.name]
+                findings.append(Finding(("hosts",), required, at_node, todo, row=line))
             else:
-                path = ("hosts", place, "port")
-                findings.append(site.finding(v, path, required, at_node, todo))
-    if rows and len(findings) > MOST_PORTS_NAMED:
+                path = ("hosts", host_index, "port")
+                findings.append(placed_nodes.finding(v, path, required, at_node, todo))
+    if line_of_host and len(findings) > MOST_PORTS_NAMED:
         findings.sort(key=lambda finding: finding.row or ("", 0))
         more = f"{len(findings) - MOST_PORTS_NAMED:,} more ports that cannot be used"
         required, first = "ports of the nodes for hosts", findings[MOST_PORTS_NAMED].row
@@ -214,25 +230,26 @@ def _host_port_refusal(
 def with_installed(
     by_hand: FixedPorts,
     installed: InstalledPlane,
-    places: Sequence[Sequence[int]],
+    host_indexes: Sequence[Sequence[int]],
     topology: Topology,
     switches: SwitchPorts,
 ) -> FixedPorts:
     """Add the ports that links and hosts have already to the ports that are fixed by hand.
 
-    Links and hosts at ports that are disabled or used now are left out: they move.
+    Links and hosts whose port is now disabled, or used by another link or host, are left out: they
+    move to other ports.
 
     Args:
         by_hand: the ports that are fixed by hand.
         installed: the ports that links and hosts have.
-        places: the places of the hosts of each switch.
+        host_indexes: by vertex, the indexes of the hosts of the switch.
         topology: the fabric graph.
         switches: the ports of each switch.
     """
     links = {v: dict(ports) for v, ports in by_hand.links.items()}
     hosts = {v: dict(ports) for v, ports in by_hand.hosts.items()}
     numbers = [{name: n for n, name in enumerate(ports.names, 1)} for ports in switches.types]
-    for v, host_places in enumerate(places):
+    for v, indexes in enumerate(host_indexes):
         ports, number_of = switches.of_switch(v), numbers[switches.node_type[v]]
         used = {*links.get(v, {}).values(), *hosts.get(v, {}).values()}
         used |= {*switches.disabled.get(v, ())}
@@ -241,10 +258,10 @@ def with_installed(
             if link not in links.get(v, {}) and port in ports.fabric and port not in used:
                 links.setdefault(v, {})[link] = port
                 used.add(port)
-        for place in host_places:
-            port = number_of.get(installed.port_of_host.get((v, place)) or "", 0)
-            if place not in hosts.get(v, {}) and port in ports.host and port not in used:
-                hosts.setdefault(v, {})[place] = port
+        for host_index in indexes:
+            port = number_of.get(installed.port_of_host.get((v, host_index)) or "", 0)
+            if host_index not in hosts.get(v, {}) and port in ports.host and port not in used:
+                hosts.setdefault(v, {})[host_index] = port
                 used.add(port)
     return FixedPorts(links, hosts)
 
@@ -252,7 +269,7 @@ def with_installed(
 def _unknown_end_findings(
     i: int, cable: Cable, vertex: dict[str, int], switches: SwitchPorts
 ) -> list[Finding]:
-    """Return findings for ends of the i-th cable that are no nodes, or no ports for links.
+    """Return findings for ends of the i-th cable whose node or port for links does not exist.
 
     Args:
         i: the number of the cable.
@@ -279,7 +296,7 @@ def _unknown_end_findings(
 
 
 def _no_link_finding(
-    i: int, cable: Cable, u: int, v: int, neighbours: NDArray[np.int32], site: PlacedNodes
+    i: int, cable: Cable, u: int, v: int, neighbours: NDArray[np.int32], placed_nodes: PlacedNodes
 ) -> Finding:
     """Return the finding that the i-th cable joins vertices u and v, which have no link.
 
@@ -289,9 +306,9 @@ def _no_link_finding(
         u: the vertex of its first end.
         v: the vertex of its second end.
         neighbours: int32[K], the neighbours of u.
-        site: the node of each vertex.
+        placed_nodes: the node of each vertex.
     """
-    names = ", ".join(site.nodes[w].name for w in neighbours[:NEIGHBOURS_NAMED].tolist())
+    names = ", ".join(placed_nodes.nodes[w].name for w in neighbours[:NEIGHBOURS_NAMED].tolist())
     more = ", …" if len(neighbours) > NEIGHBOURS_NAMED else ""
     return _finding(
         (i,),
@@ -306,7 +323,7 @@ def _port_use_findings(
     i: int,
     cable: Cable,
     end: _CableEnd,
-    earlier_ends: Sequence[tuple[int, _CableEnd]],
+    earlier_ends: Sequence[_NumberedEnd],
     pins: Mapping[int, int],
 ) -> Iterator[Finding]:
     """Yield a finding if an earlier cable takes the port of an end, or joins the same link.
@@ -318,7 +335,7 @@ def _port_use_findings(
         earlier_ends: the ends of earlier cables at the same port, with the numbers of the cables.
         pins: the ports that earlier cables fix at the end's switch, by link.
     """
-    # A cable without a socket takes the whole port.
+    # An end without a socket takes the whole port.
     at_same_socket = [
         number
         for number, earlier in earlier_ends
@@ -332,6 +349,7 @@ def _port_use_findings(
     elif of_other_link:
         required, second = "cables of one link at a port", "one of another link"
         yield _finding((i,), required, second, todo, ("cables", of_other_link[0]))
+    # Only the sockets of one port may carry several cables of a link.
     elif end.link in pins and (end.socket is None or pins[end.link] != end.port):
         second = f"another between {cable.a} and {cable.b}"
         yield _finding((i,), "one cable per link", second, "remove one of them")
@@ -346,7 +364,7 @@ def unequal_port_findings(
     port: NDArray[np.int32],
     far: NDArray[np.int32],
     far_port: NDArray[np.int32],
-    site: PlacedNodes,
+    placed_nodes: PlacedNodes,
     switches: SwitchPorts,
 ) -> Iterator[Finding]:
     """Yield a finding for each link whose ports differ in speed, MTU, lanes or cables.
@@ -355,7 +373,7 @@ def unequal_port_findings(
         port: int32[S, K], the port of each link.
         far: int32[S, K], the vertex at the other end, -1 beyond the last.
         far_port: int32[S, K], the port at the other end.
-        site: the node of each vertex.
+        placed_nodes: the node of each vertex.
         switches: the ports of each switch.
     """
     node_type, types = switches.node_type, switches.types
@@ -379,11 +397,11 @@ def unequal_port_findings(
                 (int(far[u, k]), int(far_port[u, k]), int(far_value[u, k])),
             )
             near_text, far_text = (
-                f"{value_pattern.format(value)} at {site.nodes[v].name}"
+                f"{value_pattern.format(value)} at {placed_nodes.nodes[v].name}"
                 f" {switches.of_switch(v).names[number - 1]}"
                 for v, number, value in ends
             )
-            yield site.finding(
+            yield placed_nodes.finding(
                 u,
                 ("type",),
                 f"ports {required} at both ends of a link",

@@ -18,7 +18,7 @@ from compilers.spec.installed import InstalledPlane
 from compilers.topology.families import family_of
 from compilers.topology.labelled_graph import Topology
 from compilers.topology.polarity import is_whole
-from compilers.wiring.fixed_cables import host_rows, pins_of, pins_of_hosts, with_installed
+from compilers.wiring.fixed_cables import lines_of_hosts, pins_of, pins_of_hosts, with_installed
 from compilers.wiring.generated_inventory import GENERATED
 from compilers.wiring.port_assignment import (
     FixedPorts,
@@ -108,8 +108,9 @@ class PortPlanner:
         links, findings = pins_of(
             self.inventory.cables, self.topology, self.placed_nodes, self.switches
         )
-        rows = host_rows(self.inventory)
-        hosts, host_findings = pins_of_hosts(self.placed_nodes, self.switches, links, rows)
+        hosts, host_findings = pins_of_hosts(
+            self.placed_nodes, self.switches, links, line_of_host=lines_of_hosts(self.inventory)
+        )
         return FixedPorts(links, hosts), findings + host_findings
 
     def _link_groups(self, position: NDArray[np.int32] | None) -> PortGroups:

@@ -20,7 +20,7 @@ from compilers.spec.allocations import ASN, AllocatedNumbers
 from compilers.spec.installed import InstalledPlane
 from compilers.topology.labelled_graph import Topology
 from compilers.wiring.as_numbers import planned_as_numbers
-from compilers.wiring.fixed_cables import host_rows, unequal_port_findings
+from compilers.wiring.fixed_cables import lines_of_hosts, unequal_port_findings
 from compilers.wiring.host_names import all_host_names
 from compilers.wiring.plane_numbers import first_datapath_id
 from compilers.wiring.port_plan import PortPlanner
@@ -87,7 +87,7 @@ def wire(
         *placed.pattern_name_findings(host_names, hosts_per_node, inventory.host_names),
         *placed.shortage_findings(ports.short, installed is not None),
         *placed.host_count_findings(hosts),
-        *placed.name_clash_findings(host_names, hosts_per_node, host_rows(inventory)),
+        *placed.name_clash_findings(host_names, hosts_per_node, lines_of_hosts(inventory)),
         *placed.number_clash_findings(
             "datapath_id", "a datapath id", range(first_id, first_id + len(nodes))
         ),

@@ -17,11 +17,11 @@ from compilers.forwarding.machine_code import inlined_loop, loop
 from compilers.forwarding.rule import DELIVER, DROP, HOST, PLAIN, is_up, marks, next_links, transit
 from extensions.simulation.simulated_network import HOME, NOWHERE, SimulatedNetwork
 
-MINIMAL, EMITTED, ADAPTIVE = range(3)
+MINIMAL, WEIGHTED, ADAPTIVE = range(3)
 """Policies of packets from hosts. `path_choice` has further ones.
 
 - MINIMAL: they take the minimal port.
-- EMITTED: they take a port by the weights that the tables emit.
+- WEIGHTED: they take a port at random, by the weights of the tables.
 - ADAPTIVE: they take the minimal port, or where it is loaded the port with the least delay
   (UGAL_PF).
 """
@@ -196,7 +196,7 @@ def least_delay_index(
         switch: the switch that the packet is in.
         destination: the switch to which it goes.
         links: int64[n], the links that the rule offers.
-        port: [S·L, 4], with the column BACKLOG.
+        port: [S·L, 4], by arc (`SimulatedNetwork`), with the column BACKLOG.
 
     Returns:
         An index in `links`.
@@ -237,20 +237,20 @@ def host_egress(
         destination: the switch to which it goes.
         dead: int64[n], the failed elements.
         offered: int64[2, K + 1], written: the links that the rule offers, and the tags.
-        policy: MINIMAL, EMITTED or ADAPTIVE.
+        policy: MINIMAL, WEIGHTED or ADAPTIVE.
         threshold: the flits that have to wait for the minimal port before ADAPTIVE looks further.
-        port: [S·L, 4], with the column BACKLOG.
+        port: [S·L, 4], by arc (`SimulatedNetwork`), with the column BACKLOG.
         chance: a random number of [0, 1).
     """
     minimal = NOWHERE
     if class_number >= 0:
         minimal = arc_of(net, switch, net.program.order[switch, class_number, 0])
     is_loaded = minimal >= 0 and port[minimal, BACKLOG] >= threshold
-    if policy == EMITTED or (policy == ADAPTIVE and is_loaded):
+    if policy == WEIGHTED or (policy == ADAPTIVE and is_loaded):
         count = next_links(
             net.program, switch, HOST, PLAIN, class_number, dead, offered[0], offered[1]
         )
-        if policy == EMITTED:
+        if policy == WEIGHTED:
             index = weighted_link_index(net, switch, class_number, offered[0, :count], chance)
         else:
             index = least_delay_index(net, switch, destination, offered[0, :count], port)

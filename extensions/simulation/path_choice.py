@@ -73,7 +73,7 @@ def shortest_hop(
         net: the network, with distances or without.
         switch: the switch that the packet is in.
         target: the switch that it goes to.
-        port: [S·L, 4], with the column BACKLOG.
+        port: [S·L, 4], by arc (`SimulatedNetwork`), with the column BACKLOG.
         adaptive: whether only those with the smallest backlog count, or all on shortest paths.
         chance: a random number of [0, 1), which draws one of several.
     """
@@ -120,7 +120,7 @@ def ugal_pf_detour(
         switch: the switch that the packet is in.
         destination: the switch to which it goes.
         minimal: the minimal egress of the packet.
-        port: [S·L, 4], with the column BACKLOG.
+        port: [S·L, 4], by arc (`SimulatedNetwork`), with the column BACKLOG.
         chance: a random number of [0, 1).
     """
     ports, best = net.links_a_switch + net.hosts_a_switch, minimal
@@ -187,7 +187,7 @@ def choose_without_tables(
         destination: the switch to which it goes.
         detour_tag: the switch that it goes by so far, or `DIRECT`.
         from_host: whether it comes from a host of this switch.
-        port: [S·L, 4], with the column BACKLOG.
+        port: [S·L, 4], by arc (`SimulatedNetwork`), with the column BACKLOG.
         streams: the random number generators.
         stream: the number of the stream to draw from.
     """

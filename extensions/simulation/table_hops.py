@@ -16,8 +16,8 @@ fabrics:
 
 No fabric has both, and both are 0 or more, while DIRECT is below 0.
 
-The policies are those of `hop_choice`: MINIMAL takes minimal ports, EMITTED draws by the weights of
-the tables, and ADAPTIVE compares how long the packets wait.
+The policies are those of `hop_choice`: MINIMAL takes minimal ports, WEIGHTED draws by the weights
+of the tables, and ADAPTIVE compares how long the packets wait.
 
 An *egress class* of a switch is a forwarding equivalence class with its next-hop group.
 `draw_number` takes a random number from 0 to 1 from a stream. `hash_number` computes one from a
@@ -44,8 +44,8 @@ from compilers.forwarding.rule import (
     transit,
 )
 from extensions.simulation.hop_choice import (
-    EMITTED,
     MINIMAL,
+    WEIGHTED,
     arc_of,
     draw_number,
     egress,
@@ -107,7 +107,7 @@ def choose_by_tables(
 
     Args:
         net: the network.
-        policy: MINIMAL, EMITTED or ADAPTIVE (`hop_choice`).
+        policy: MINIMAL, WEIGHTED or ADAPTIVE (`hop_choice`).
         threshold: the flits that have to wait for the minimal port before ADAPTIVE looks further.
         flows: how many flows each pair of hosts has; 0: each packet chooses by itself.
         destination: the arc of the host to which it goes.
@@ -115,7 +115,7 @@ def choose_by_tables(
         detour_tag: the `detour_tag` of the packet so far.
         dead: int64[n], the failed elements.
         offered: int64[2, K + 1], overwritten.
-        port: [S·L, 4], with the column BACKLOG.
+        port: [S·L, 4], by arc (`SimulatedNetwork`), with the column BACKLOG.
         streams: the random number generators.
         stream: the number of the stream to draw from.
     """
@@ -126,7 +126,7 @@ def choose_by_tables(
     # First the packets whose next hop is chosen at random: those of hosts, and spread ones.
     if ingress >= net.links_a_switch:
         chance, mark_chance = host_chances(net, policy, flows, destination, arc, streams, stream)
-        if not net.uses_intermediates or policy != EMITTED or switch == target:
+        if not net.uses_intermediates or policy != WEIGHTED or switch == target:
             link, tag = host_egress(
                 net, switch, class_number, target, dead, offered, policy, threshold, port, chance
             )

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from mininet_scenarios.scenario.check import Check, Mismatch
 from mininet_scenarios.scenario.observations import ProbePackets
 from mininet_scenarios.scenario.scenario_file import ExpectInMoment
-from mininet_scenarios.scenario.timeline_events import Case
+from mininet_scenarios.scenario.timeline_events import TimelineCase
 from mininet_scenarios.verdict.result import ProbeHistory
 
 FLIGHT_TIME = 0.05
@@ -41,7 +41,7 @@ class Window:
     """
     most_hops: NDArray[np.int16]
     """int16[n], the most links of these packets."""
-    case: Case | None = None
+    case: TimelineCase | None = None
     """The event; None where one is undone, and for the time before the first."""
 
     def packets(self, probed: ProbePackets, names: list[str], end: float) -> WindowPackets:

@@ -31,13 +31,13 @@ from mininet_scenarios.scenario.engine import Ability, HostSample, Progress
 from mininet_scenarios.scenario.outage import Event
 from mininet_scenarios.scenario.scenario_file import LoadedScenario, Scenario, TimelineEntry
 from mininet_scenarios.scenario.timeline_events import (
-    Case,
     MomentMove,
+    TimelineCase,
     as_cabled,
     cabled_build,
     cases,
     needs,
-    of_moment,
+    with_line_of_moment,
 )
 from mininet_scenarios.traffic.flow_patterns import host_flows
 
@@ -115,8 +115,8 @@ class Plan:
     """The first build, and those that the fabric moves to."""
     cabled: Build
     """The build that has all switches and cables of the others. Its names are used for all."""
-    cases: tuple[Case, ...] = ()
-    """The events of the timeline."""
+    cases: tuple[TimelineCase, ...] = ()
+    """The events of the timeline, with what is expected from each on."""
     promises: tuple[MovePromise, ...] = ()
     """What each move promises, in their order."""
 
@@ -187,7 +187,7 @@ def plan(
         moment: MomentMove(number, builds[number]) for moment, number in planned.by_moment.items()
     }
     first = as_cabled(builds[0], cabled)
-    events = cases(
+    timeline_cases = cases(
         loaded.scenario,
         build=first,
         document=loaded.document,
@@ -195,7 +195,7 @@ def plan(
         cabled=cabled,
         other_planes=loaded.others,
     )
-    return Plan(loaded.scenario, tuple(planned.builds), cabled, events, promises)
+    return Plan(loaded.scenario, tuple(planned.builds), cabled, timeline_cases, promises)
 
 
 def _require_flows(loaded: LoadedScenario, build: Build) -> None:
@@ -269,7 +269,9 @@ class _Planner:
             try:
                 target = self._target(moment, builds[-1].build, fabric)
             except InputError as error:
-                problems += [of_moment(p, number, moment, loaded.document) for p in error.problems]
+                problems += [
+                    with_line_of_moment(p, number, moment, loaded.document) for p in error.problems
+                ]
                 continue
             fabric = target.fabric
             if target.planned:

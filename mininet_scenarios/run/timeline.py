@@ -35,7 +35,7 @@ from mininet_scenarios.scenario.check import Check, Mismatch
 from mininet_scenarios.scenario.engine import Engine, HostPair, HostSample, Step
 from mininet_scenarios.scenario.observations import SILENT, ControllerRepair, Counts
 from mininet_scenarios.scenario.outage import BuildChange, ControllerChange, Event, Outage
-from mininet_scenarios.scenario.timeline_events import Case
+from mininet_scenarios.scenario.timeline_events import TimelineCase
 from mininet_scenarios.verdict.checks import Examiner
 from mininet_scenarios.verdict.predict import Prediction
 from mininet_scenarios.verdict.result import EventOutcome, PairsReached, Result
@@ -138,7 +138,7 @@ class Timeline:
                 self._stop_probe()
         return self._predicted()
 
-    def _run_event(self, case: Case, sends_packets: bool) -> EventOutcome:
+    def _run_event(self, case: TimelineCase, sends_packets: bool) -> EventOutcome:
         """Apply an event on the engine; returns its row of the result.
 
         Args:
@@ -163,7 +163,7 @@ class Timeline:
         return outcome
 
     def _settle_and_send(
-        self, case: Case, prediction: Prediction, outcome: EventOutcome
+        self, case: TimelineCase, prediction: Prediction, outcome: EventOutcome
     ) -> EventOutcome:
         """Wait until the fabric has reacted to an event, and send a packet over each pair.
 
@@ -195,7 +195,7 @@ class Timeline:
             seconds_to_repair=None if repair.seconds is None else round(repair.seconds, 4),
         )
 
-    def _apply(self, what: str, event: Event, case: Case | None) -> Prediction:
+    def _apply(self, what: str, event: Event, case: TimelineCase | None) -> Prediction:
         """Apply an event, and open its window; returns what the tables do now.
 
         Args:
@@ -235,7 +235,7 @@ class Timeline:
         after_move = self.next_examiner.prediction.under(self.outage, self.repaired_outage)
         return prediction.during_move(after_move)
 
-    def _end_move(self, case: Case, refusal: str) -> Prediction:
+    def _end_move(self, case: TimelineCase, refusal: str) -> Prediction:
         """Add the check that the fabric has moved; returns what the tables do now.
 
         Args:
@@ -251,7 +251,7 @@ class Timeline:
         return self._predicted()
 
     def _open_window(
-        self, what: str, begin: float, prediction: Prediction, case: Case | None = None
+        self, what: str, begin: float, prediction: Prediction, case: TimelineCase | None = None
     ) -> None:
         """Open the window of an event for the probe, if one runs."""
         ends = self.current_examiner.hosts.ends(self.probed_pairs or ())
@@ -261,7 +261,7 @@ class Timeline:
         most = np.where(take_part, prediction.most_hops[switches], 0)
         self.windows.append(Window(what, begin, fewest, most, case))
 
-    def _send_round(self, case: Case, prediction: Prediction) -> PacketRound:
+    def _send_round(self, case: TimelineCase, prediction: Prediction) -> PacketRound:
         """Send a packet over each pair whose switches have power, and enter the checks.
 
         Packets that may be lost have a round of their own, whose loads are not compared.
@@ -284,7 +284,7 @@ class Timeline:
         )
         return PacketRound(sent, expected, sent & (examiner.most_hops >= 0), longest)
 
-    def _add(self, case: Case, checks: Iterable[Check]) -> None:
+    def _add(self, case: TimelineCase, checks: Iterable[Check]) -> None:
         """Add the checks of an event to those of the same name."""
         for check in checks:
             before = self.checks.get(check.name, Check(check.name, 0, 0))

@@ -1,9 +1,11 @@
-"""Reads the moments of a timeline as events of a fabric, for `rehearsal_plan`.
+"""Reads the moments of a timeline as cases, each with an event of the fabric, for `rehearsal_plan`.
 
-A moment is an entry of the timeline in a scenario file. Its names become switches and links, and a
-moment with `each` becomes many events. A fabric may move from build to build, and builds may name
-the same switch or host differently. Engines and events use the names of the build that is cabled
-(`as_cabled`).
+A *moment* is an entry of the timeline in a scenario file. An *event* is what an engine does to the
+fabric, such as to cut links. A *case* is an event with what is expected from it on. A moment has
+one case, or with `each` many.
+
+A fabric may move from build to build, and builds may name the same switch or host differently.
+Engines and events use the names of the build that is cabled (`as_cabled`).
 """
 
 from __future__ import annotations
@@ -42,16 +44,13 @@ from mininet_scenarios.scenario.scenario_file import MOVES, ExpectInMoment, Scen
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
-    """One event of a timeline, with what is expected from it on.
-
-    A moment of the timeline has one or more cases.
-    """
+class TimelineCase:
+    """One event of a timeline, with what is expected from it on."""
 
     what: str
     """The event in words, for reports."""
     group: str
-    """The name under which its checks are added up."""
+    """The name under which checks are added up; the cases of a moment with `each` share it."""
     event: Event
     """The event, as an engine applies it."""
     expect: ExpectInMoment
@@ -61,9 +60,11 @@ class Case:
     before.
     """
     undo: Event | None = None
-    """The event that undoes this one when its checks are done; no checks follow. None for none."""
+    """The event that undoes `event` when the checks of the case are done, and has no checks of its
+    own; None if nothing undoes it.
+    """
     moment: int = 0
-    """The number of its moment in the timeline."""
+    """The number of the case's moment in the timeline."""
 
     @property
     def soon(self) -> bool:
@@ -89,8 +90,8 @@ def cases(
     moves: Mapping[int, MomentMove] | None = None,
     cabled: Build | None = None,
     other_planes: Sequence[Build] = (),
-) -> tuple[Case, ...]:
-    """The events of a scenario's timeline, in their order.
+) -> tuple[TimelineCase, ...]:
+    """The cases of a scenario's timeline, in their order.
 
     Args:
         scenario: has the timeline.
@@ -104,39 +105,39 @@ def cases(
         InputError: moments name switches or links that no plane has; all problems, with lines.
     """
     reader = _MomentReader(build)
-    events: list[Case] = []
+    all_cases: list[TimelineCase] = []
     problems: list[Problem] = []
     for number, moment in enumerate(scenario.timeline):
         try:
             if moves and number in moves:
                 move = moves[number]
-                events.append(replace(_move(moment, move.number), moment=number))
+                all_cases.append(replace(_move(moment, move.number), moment=number))
                 reader = _MomentReader(as_cabled(move.build, cabled or build))
                 continue
-            events += [replace(case, moment=number) for case in reader.cases(moment)]
+            all_cases += [replace(case, moment=number) for case in reader.cases(moment)]
         except InputError as error:
             if any(_MomentReader(plane).knows(moment) for plane in other_planes):
                 continue
-            problems += [of_moment(p, number, moment, document) for p in error.problems]
+            problems += [with_line_of_moment(p, number, moment, document) for p in error.problems]
     if problems:
         raise InputError(problems)
-    return tuple(events)
+    return tuple(all_cases)
 
 
-def of_moment(
+def with_line_of_moment(
     problem: Problem, number: int, moment: TimelineEntry, document: Document | None
 ) -> Problem:
-    """The problem with the line of a moment, unless it is about another file."""
+    """A problem, with the line of a moment added unless the problem is about another file."""
     if document is None or (problem.file and problem.file != document.file):
         return problem
     path = ("timeline", number, moment.happens()[0])
     return document.problem(path, problem.required, problem.given, problem.todo)
 
 
-def needs(scenario: Scenario, events: tuple[Case, ...]) -> dict[Ability, str]:
+def needs(scenario: Scenario, timeline_cases: tuple[TimelineCase, ...]) -> dict[Ability, str]:
     """By ability that a scenario needs, the part of the scenario that needs it."""
     parts: dict[Ability, str] = {}
-    for case in events:
+    for case in timeline_cases:
         # Every engine can cut and mend links; all other events need the ability.
         if not isinstance(case.event, PhysicalChange) or case.event.switches:
             parts.setdefault("events", case.group)
@@ -147,7 +148,7 @@ def needs(scenario: Scenario, events: tuple[Case, ...]) -> dict[Ability, str]:
         parts["repair"] = "repair: true"
     if traffic.link_rate:
         parts["rates"] = "traffic.link_rate"
-    if scenario.expect.paths or any(case.expect.paths for case in events):
+    if scenario.expect.paths or any(case.expect.paths for case in timeline_cases):
         parts["paths"] = "expect.paths"
     return parts
 
@@ -170,20 +171,20 @@ class Elements:
 
 @dataclass(frozen=True, slots=True)
 class _MomentReader:
-    """Reads the events of moments, by the names that a build has."""
+    """Reads the cases of moments, by the names that a build has."""
 
     build: Build
     """The build."""
 
-    def cases(self, moment: TimelineEntry) -> Iterator[Case]:
-        """The events of one moment."""
+    def cases(self, moment: TimelineEntry) -> Iterator[TimelineCase]:
+        """The cases of one moment."""
         key = moment.happens()[0]  # such as `link_down`, `each` or `controller`
         kind, _, state = key.partition("_")
         if state:
             elements = self._elements(kind, getattr(moment, key))
             name = f"{elements.name} {state}"
             event = elements.change(up=state == "up")
-            yield Case(name, name, event, moment.expect, moment.at)
+            yield TimelineCase(name, name, event, moment.expect, moment.at)
         elif kind == "each":
             yield from self._each(moment, str(moment.each))
         elif kind == "controller":
@@ -233,25 +234,28 @@ class _MomentReader:
         members = members[self.build.topology.present[members]]
         return Elements(f"rack {name}", nodes=self._names(members.tolist()))
 
-    def _swap(self, moment: TimelineEntry, words: tuple[str, ...], repaired: bool) -> Case:
-        """The event that two cables are exchanged, or put back."""
+    def _swap(self, moment: TimelineEntry, words: tuple[str, ...], repaired: bool) -> TimelineCase:
+        """The case in which two cables are exchanged, or put back."""
         first, second = (self._link(word) for word in words)
         if len({*first, *second}) < 4:
             raise InputError.of("two links of four nodes", " and ".join(words))
         name = f"cables {' and '.join(words)} {'corrected' if repaired else 'swapped'}"
-        return Case(name, name, Miswire(first, second, repaired), moment.expect, moment.at)
+        return TimelineCase(name, name, Miswire(first, second, repaired), moment.expect, moment.at)
 
-    def _controller(self, moment: TimelineEntry) -> Case:
-        """The event that the controller is killed or started."""
+    def _controller(self, moment: TimelineEntry) -> TimelineCase:
+        """The case in which the controller is killed or started."""
         name, expect = f"controller {moment.controller}", moment.expect
         if moment.in_round:
             name += f" in round {moment.in_round}"
             expect = _without_loss(expect)
         event = ControllerChange(moment.controller == "started", moment.in_round)
-        return Case(name, name, event, expect, moment.at)
+        return TimelineCase(name, name, event, expect, moment.at)
 
-    def _each(self, moment: TimelineEntry, kind: str) -> Iterator[Case]:
-        """The events that every link, node or group of a kind fails, one after the other."""
+    def _each(self, moment: TimelineEntry, kind: str) -> Iterator[TimelineCase]:
+        """Yield a case for each link, node or group of a kind: it fails, and is mended at the end.
+
+        With `sample`, the moment has cases for some of them only, drawn by chance.
+        """
         failing = self._all_of_kind(kind)
         if moment.sample and moment.sample < len(failing):
             random = np.random.default_rng(moment.seed)
@@ -260,7 +264,7 @@ class _MomentReader:
         for elements in failing:
             down, up = elements.change(up=False), elements.change(up=True)
             group = f"each {kind} down, {len(failing)}"
-            yield Case(f"{elements.name} down", group, down, moment.expect, undo=up)
+            yield TimelineCase(f"{elements.name} down", group, down, moment.expect, undo=up)
 
     def _all_of_kind(self, kind: str) -> list[Elements]:
         """All links, nodes or groups of a kind."""
@@ -294,15 +298,20 @@ class _MomentReader:
         return Elements(group.name, links, self._names(group.switches))
 
 
-def _move(moment: TimelineEntry, build: int) -> Case:
-    """A move to a build, by its number; by default no packet may be lost."""
+def _move(moment: TimelineEntry, build: int) -> TimelineCase:
+    """The case in which the fabric moves to a build; by default no packet may be lost.
+
+    Args:
+        moment: the moment.
+        build: the number of the build among the builds of the rehearsal.
+    """
     word = next(word for word in MOVES if getattr(moment, word) is not None)
     target = moment.expand or moment.build or ""
     if moment.policy:
         values = moment.policy.model_dump(mode="json", exclude_unset=True)
         target = ", ".join(f"{key} {value}" for key, value in values.items())
     name = f"{word}: {target}"
-    return Case(name, name, BuildChange(build), _without_loss(moment.expect), moment.at)
+    return TimelineCase(name, name, BuildChange(build), _without_loss(moment.expect), moment.at)
 
 
 def _without_loss(expect: ExpectInMoment) -> ExpectInMoment:

@@ -388,8 +388,9 @@ def _predict(tabulated: TabulatedHops, outage: Outage) -> Prediction:
     undelivered = np.where(is_same_switch, 0, LOST).astype(np.int16)
     if walks.build.forwarding.intermediates:
         powered = _powered_pairs(up)
-        # `legs.second` are the paths from an intermediate to the destination. For a packet that
-        # begins there, that is its first path: the minimal one.
+        # `legs.from_intermediates` are the paths from each switch as an intermediate to the
+        # destination. The path of a packet that begins at this switch is the first path of the
+        # switch: the minimal one.
         first = tabulated.legs.from_intermediates.links_or_fault.reshape(powered.shape)
         fewest, most = tabulated.lengths_over_intermediates()
         return Prediction(

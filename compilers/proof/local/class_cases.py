@@ -7,9 +7,9 @@ that is down, or none, and the next link that packets take then. As a class name
 cases cover all ingress links and all failures of one link or one switch.
 
 For example, a class has the minimal link 3 and then link 5, and hosts use link 3 only. It has two
-cases. First, link 3 is down, and packets take link 5. Packets that came in by link 3 take link 5,
-too, while nothing is down, and need no case of their own. Second, link 5 is down, and packets that
-came in by link 3 go back over it.
+cases. First, link 3 is down, and packets take link 5. While nothing is down, packets that came in
+by link 3 take link 5, too: they take the same link as in the first case, so that case covers them.
+Second, link 5 is down, and packets that came in by link 3 go back over link 3.
 
 `class_states` fills `ClassStates` from the tables of a build. Its last step is `tabulate_classes`,
 which asks the forwarding rule (`compilers.forwarding.rule`) once for each case. `state_proof` then
@@ -86,9 +86,11 @@ class ClassStates(NamedTuple):
     """int64[S, C], five values of a class in one number, as they are looked up together. The
     functions `choice_count` to `far_switch` read them, of one summary or of an array of summaries.
 
-    A class is *clear* if in every case packets have a next link, and the switch behind it has no
-    cable to the switch behind the link that is down. A *detour* is any other link than the minimal
-    one.
+    A class is *clear* if in every case packets have a next link, and the switch u behind the next
+    link has no cable to the switch v behind the link that is down. Then a minimal path from u that
+    is not longer than the minimal path from this switch cannot meet v, which may be down: it could
+    meet v only right after u. So the proof need not follow that path. A *detour* is any other link
+    than the minimal one.
     """
     has_hosts: Array
     """bool[S], the switches with hosts."""
@@ -100,8 +102,9 @@ class ClassStates(NamedTuple):
 def choice_count(summary: Any) -> Any:
     """How many choices packets of hosts have, from the summary of their class.
 
-    There is one for each balanced link, and a second one for the minimal link if it is among the
-    alternates, too.
+    There is one for each balanced link. The minimal link counts twice if it is among the
+    alternates, too: packets choose among entries of the class, and this link then has two entries,
+    each with a weight.
     """
     return summary & CHOICES_MASK
 

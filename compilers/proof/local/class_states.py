@@ -31,7 +31,7 @@ from compilers.proof.soundness.link_sets import byte_and_bit, packed_alternates
 from compilers.proof.soundness.port_use import PortUse
 from compilers.tables.build import Build
 from compilers.tables.build_parts import classes_of, switch_blocks
-from compilers.tables.packed_alternates import AlternateLinks, AlternateWeights, set_bits
+from compilers.tables.packed_alternates import AlternateLinks, AlternateWeights, count_set_bits
 
 MINIMAL_LINK = 0
 """The index of the minimal link in `Program.order`."""
@@ -74,7 +74,7 @@ def class_states(build: Build, may_fail: NDArray[np.bool_]) -> ClassStates:
         minimal = program.order[block, :, MINIMAL_LINK]
         balanced = balanced_links_of(classes_of(build, block), port_use.part(block), minimal)
         balanced_links[block], choices[block] = balanced.links, balanced.choices
-        link_count = set_bits(balanced.links)
+        link_count = count_set_bits(balanced.links)
         sole_link[block][link_count > 1] = SEVERAL
         single = np.nonzero(link_count == 1)
         sole_link[block][single] = np.unpackbits(balanced.links[single], axis=1).argmax(axis=1)
@@ -124,7 +124,9 @@ def _packed_alternates(weight: AlternateWeights, packed: AlternateLinks) -> Bala
     has_weight = weight.packed.weight[..., EVERY_ALTERNATE_WEIGHT] > 0
     # The n-th weight is that of the n-th alternate. Damaged tables may have more of one than of the
     # other: then an alternate without a weight is no choice, nor is a weight without an alternate.
-    count = np.minimum(set_bits(packed.links), set_bits(weight.packed.links)).astype(np.int64)
+    count = np.minimum(count_set_bits(packed.links), count_set_bits(weight.packed.links)).astype(
+        np.int64
+    )
     links = np.where(has_weight[..., None], packed.links, np.uint8(0))
     return BalancedLinks(links, np.where(has_weight, count, 0))
 

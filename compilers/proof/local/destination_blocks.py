@@ -1,9 +1,16 @@
 """The destinations of a build in blocks, each with the egress classes of all switches for it.
 
-The local proof takes a block at a time. Usually a block is some destinations, each with a row of
-its own in every switch (`SeparateBlocks`). In a fabric with aggregates a block is the destinations
-of one aggregate (`AggregateBlocks`). Most switches have one row for all destinations of such a
-block, and this row is proved only once.
+An *egress class* is a forwarding equivalence class of a switch: a set of destinations with the same
+next hops. The local proof takes a block at a time:
+
+- Usually every switch has a row for each destination. Then a block is up to `DESTINATIONS_AT_ONCE`
+  destinations (`SeparateBlocks`).
+- An *aggregate* is a prefix that covers several destinations. In a fabric with aggregates, a block
+  is the destinations of one aggregate (`AggregateBlocks`). Most switches have a single row for all
+  destinations of the block, that of the aggregate, so their class is proved only once.
+
+A switch is *listed* in a block if it has its own row for at least one destination; all others use
+`default`, the class of the aggregate's row.
 
 The blocks are numbered from 0. In shapes, k is the number of destinations in a block.
 """
@@ -25,8 +32,11 @@ from compilers.tables.build import Build
 from compilers.tables.fib import Fib
 
 DESTINATIONS_AT_ONCE = 256
-"""The destinations in a block of `SeparateBlocks`. The arrays of a block have an entry for each
-switch and each of them, so this bounds their size."""
+"""The most destinations in a block of `SeparateBlocks`. The arrays of a block have an entry for
+each switch and each destination, so this number bounds their size."""
+NO_ROW = DROP
+"""In place of an egress class: the switch has no row for this prefix. A packet for which a switch
+has no row at all is dropped, so the number is that of DROP."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,7 +66,7 @@ class SeparateBlocks:
         return ceil(len(self.destinations) / DESTINATIONS_AT_ONCE)
 
     def block(self, number: int) -> DestinationBlock:
-        """The block with this number; every switch is listed in it."""
+        """Block `number`. Every switch is listed, as it has a row for each destination."""
         first = number * DESTINATIONS_AT_ONCE
         indexes = slice(first, min(first + DESTINATIONS_AT_ONCE, len(self.destinations)))
         destinations = self.destinations[indexes]
@@ -77,8 +87,9 @@ class SeparateBlocks:
 class AggregateBlocks:
     """Blocks of a build with aggregates: a block is the k destinations of one aggregate.
 
-    k consecutive switches are a *group*: they have the same aggregate as destinations, and rows for
-    the same R prefixes as switches. There are G groups.
+    The same k consecutive switches, a *group*, are the destinations of one aggregate, and have rows
+    for the same R prefixes. There are G groups. A *table row* is a group with one of its R
+    prefixes; it has the number group · R + index of the prefix.
     """
 
     destinations: NDArray[np.int64]
@@ -86,8 +97,7 @@ class AggregateBlocks:
     aggregate: NDArray[np.int32]
     """int32[G], the aggregate prefix of each group."""
     classes: NDArray[np.int16]
-    """int16[G·R, k], by *table row* (a group and a row of its switches) the class of each switch of
-    the group. DROP stands for a switch that has no such row."""
+    """int16[G·R, k], by table row the class of each switch of the group, or NO_ROW."""
     rows_by_prefix: NDArray[np.intp]
     """intp[G·R], the numbers of the table rows, sorted by their prefix."""
     first_of_prefix: NDArray[np.intp]
@@ -130,20 +140,24 @@ class AggregateBlocks:
         return len(self.aggregate)
 
     def _table_rows_for(self, prefix: int) -> NDArray[np.intp]:
-        """The numbers of the table rows for a prefix."""
+        """The numbers of the table rows for a prefix, one for each group that has the prefix."""
         if not 0 <= prefix < len(self.first_of_prefix) - 1:
             return self.rows_by_prefix[:0]
         return self.rows_by_prefix[self.first_of_prefix[prefix] : self.first_of_prefix[prefix + 1]]
 
     def block(self, number: int) -> DestinationBlock:
-        """The block with this number, which is that of its aggregate's group.
+        """Block i: the destinations of group i.
 
-        The switches of a group are listed if it has a row for one of the destinations.
+        All switches of a group are listed if the group has a row for at least one destination.
+
+        Args:
+            number: i.
         """
         groups, k = len(self.aggregate), self.classes.shape[1]
         rows_of_group = len(self.classes) // groups
         indexes = slice(number * k, (number + 1) * k)
-        default = np.full((groups, k), DROP, np.int16)  # by switch, the class of the aggregate
+        # By group and switch of the group: the class of the aggregate's row.
+        default = np.full((groups, k), NO_ROW, np.int16)
         of_aggregate = self._table_rows_for(int(self.aggregate[number]))
         default[of_aggregate // rows_of_group] = self.classes[of_aggregate]
         of_destinations = [self._table_rows_for(d) for d in range(indexes.start, indexes.stop)]
@@ -151,11 +165,11 @@ class AggregateBlocks:
         # The class by listed group, switch of the group and destination.
         egress = np.repeat(default[listed_groups][:, :, None], k, axis=2)
         for j, table_rows in enumerate(of_destinations):
-            # A row for the destination comes before that for the aggregate. DROP: this switch of
-            # the group has no row for the destination, so the class of the aggregate stays.
+            # A row for the destination is a longer match than the row for the aggregate. A switch
+            # of the group without a row for the destination keeps the class of the aggregate.
             own_classes = self.classes[table_rows]
             group = np.searchsorted(listed_groups, table_rows // rows_of_group)
-            egress[group, :, j] = np.where(own_classes == DROP, egress[group, :, j], own_classes)
+            egress[group, :, j] = np.where(own_classes == NO_ROW, egress[group, :, j], own_classes)
         listed = (listed_groups[:, None] * k + np.arange(k)).ravel().astype(np.int32)
         row = np.full(groups * k, NONE, np.int32)
         row[listed] = np.arange(len(listed))
@@ -177,19 +191,19 @@ def class_numbers(egress_type: np.dtype[Any], classes: int) -> NDArray[np.int16]
         classes: how many classes a switch has.
 
     Returns:
-        int16[n], by value: the class; DELIVER or DROP.
+        int16[n], by value: the class, DELIVER or NO_ROW.
     """
     delivery = np.iinfo(egress_type).max
-    # The value below it stands for "no route", so it is no class.
+    # The value `delivery - 1` stands for "no route", so it is no class.
     class_count = min(classes, delivery - 1)
-    number = np.full(int(delivery) + 1, DROP, np.int16)
+    number = np.full(int(delivery) + 1, NO_ROW, np.int16)
     number[:class_count] = np.arange(class_count)
     number[delivery] = DELIVER
     return number
 
 
 def destination_blocks(build: Build) -> SeparateBlocks | AggregateBlocks:
-    """The blocks of a build, by aggregates if it has some."""
+    """The blocks of a build: by aggregates where `AggregateBlocks.of` allows it, else separate."""
     blocks = AggregateBlocks.of(build)
     if blocks is not None:
         return blocks

@@ -35,7 +35,7 @@ from compilers.tables.packed_alternates import (
     AlternateLinks,
     AlternatePorts,
     AlternateWeights,
-    set_bits,
+    count_set_bits,
 )
 from compilers.topology import polarity
 from inventory.problems import Finding
@@ -109,8 +109,8 @@ def _packed_weights(alternates: AlternateLinks, weights: AlternateLinks) -> _Cla
             have one weight. Usually these are the same bits; a damaged build may differ.
     """
     has_port = np.packbits(alternates.port > 0, axis=1)[:, None]
-    count = set_bits(alternates.links & has_port)
-    weighted_count = set_bits(weights.links)
+    count = count_set_bits(alternates.links & has_port)
+    weighted_count = count_set_bits(weights.links)
     minimal_weight, alternate_weight = weights.weight[..., 0], weights.weight[..., 1]
     return _ClassWeights(
         alternates=count,
@@ -334,7 +334,7 @@ def _repairs(
             n of them if it has room for n.
     """
     does_repair = contain(eligible, port_use.links(order))
-    must_repair = np.arange(order.shape[2]) < set_bits(eligible)[..., None]
+    must_repair = np.arange(order.shape[2]) < count_set_bits(eligible)[..., None]
     yield from unsound_where(
         is_checked[..., None] & must_repair & ~does_repair,
         lambda s, c, n: Finding(

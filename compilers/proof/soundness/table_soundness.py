@@ -29,7 +29,7 @@ from compilers.tables.packed_alternates import (
     AlternateLinks,
     AlternatePorts,
     AlternateWeights,
-    set_bits,
+    count_set_bits,
 )
 from compilers.tables.star_rows import StarPrefixes
 from inventory.problems import Finding
@@ -265,8 +265,8 @@ def _packed_weights(
     """
     # A link without a port is no alternate, as in the array of ports.
     has_port = np.packbits(ports.port > 0, axis=1)[:, None]
-    alternate_count = set_bits(ports.links & has_port)
-    weighted_count = np.minimum(set_bits(weights.links), most_alternates)
+    alternate_count = count_set_bits(ports.links & has_port)
+    weighted_count = np.minimum(count_set_bits(weights.links), most_alternates)
     minimal_weight = weights.weight[..., 0]
     alternate_weight = np.where(weighted_count > 0, weights.weight[..., 1], 0)
     # All alternates of a class share one weight. So if that is above 0, as many links as there are

@@ -231,7 +231,7 @@ def _matching_rule(
 
 def _with_fields(text: str, fields: Fields) -> str:
     """A text in which fields such as `<server>` are replaced by their values."""
-    return FIELD.sub(lambda field_name: fields[field_name[1]], text) if "<" in text else text
+    return FIELD.sub(lambda match: fields[match[1]], text) if "<" in text else text
 
 
 def _value(text: str, fields: Fields) -> str | int | bool:

@@ -1,8 +1,12 @@
-"""The rows and groups of each OpenFlow switch as numbers, and what builds OpenFlow switches can do.
+"""The rows and groups of OpenFlow switches as numbers, and the check that they can run a build.
 
-`flow_tables` describes the tables and words. `Encoder` makes messages of what `Pipeline` says, for
-the controller and for the files that targets write. `require` refuses a build that asks for more
-than the switches can do.
+`Encoder` makes messages of what `Pipeline` says, for the controller and for the files that targets
+write. `require` refuses a build that asks for more than OpenFlow switches can do.
+
+An *egress class* is a forwarding equivalence class of a switch; a *group* holds its next hops. Some
+balances *mark* packets of hosts in the destination MAC address, so that the next switch *spreads*
+them over its other links. Others give each packet an *intermediate*, a switch to which the packet
+goes first. `flow_tables` describes the tables.
 """
 
 from __future__ import annotations
@@ -46,19 +50,19 @@ CAPABILITIES = Capabilities(
     | frozenset({MULTIPATH, UNEQUAL_SHARES, INGRESS, REPAIR, BOUNCES, AGGREGATES, TRANSIT}),
     groups=GROUP_SPACE,
 )
-"""What OpenFlow tables can do of a build."""
+"""What a build may ask of OpenFlow tables."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SpreadRow:
-    """A row that spreads marked packets over the switch's other links (`onward_ports`)."""
+    """A row that spreads marked packets from one link over the switch's other links."""
 
     in_port: int
     """The ingress port of the packets."""
     metadata: int
     """The metadata of the packets, under `SPREAD_MASK`."""
     ports: NDArray[np.uint16]
-    """The ports over which the packets are spread."""
+    """The ports over which the packets are spread (`onward_ports`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,12 +113,16 @@ class Pipeline:
 
     @property
     def first_direct(self) -> int:
-        """The number of the first direct class; `NO_DIRECT_CLASSES` where no packets are marked."""
+        """K, the number of the first direct class; `NO_DIRECT_CLASSES` where no packet is marked.
+
+        A switch has up to K links. Direct class K + k leads to the neighbour at link k, and class k
+        to the destinations behind this neighbour. Marked packets of direct classes are not spread.
+        """
         return self.build.wiring.port.shape[1] if self.marks else NO_DIRECT_CLASSES
 
     @property
     def marked_mac(self) -> int:
-        """The MAC address to which marked packets are sent; 0 where none is marked."""
+        """The MAC address to which marked packets are sent; 0 where no packet is marked."""
         return self.build.addressing.gateway_mac ^ MARK_IN_MAC if self.marks else 0
 
     def spread_rows(self, vertex: int, generation: int = 0) -> list[SpreadRow]:
@@ -131,10 +139,10 @@ class Pipeline:
         ]
 
     def shared_classes(self, vertex: int) -> list[tuple[int, NDArray[np.integer]]]:
-        """The classes that balance all packets over several next hops, also those in transit.
+        """The classes that balance packets over several next hops at every hop.
 
         Returns:
-            For each one its number, and int[n], the ports of its next hops.
+            For each class its number, and int[n], the ports of its next hops.
         """
         if not self.build.forwarding.every_hop:
             return []
@@ -147,13 +155,14 @@ class Pipeline:
     def checks_sources(self, vertex: int) -> bool:
         """Whether a switch drops packets of a host with another source address than the host's.
 
-        A switch with a single table does not: it would need a row for each host and prefix.
+        A switch with a single table does not check sources: the check would need a row for each
+        pair of a host and a prefix.
         """
         return self.build.addressing.source_checks and not self.profiles[vertex].single
 
     @property
     def separates_hosts(self) -> bool:
-        """Whether packets from hosts have other groups than those in transit."""
+        """Whether packets from hosts have other groups than packets in transit."""
         return (
             bool(self.build.tables.classes.alternate.shape[2])
             and not self.build.forwarding.every_hop
@@ -166,13 +175,13 @@ class Pipeline:
 
     def row_count(self, vertex: int) -> int:
         """The number of rows in the program of a switch, without the one for LLDP frames."""
-        marker = 1
+        marker_row = 1  # the row whose cookie names the build
         if self.profiles[vertex].single:
-            return marker + self._answer_count(vertex) + self._single_table_count(vertex)
+            return marker_row + self._answer_count(vertex) + self._single_table_count(vertex)
         hosts, routes = len(self.hosts(vertex)), len(self.routes(vertex)[0])
         # One summand for each method of `Encoder` that makes rows.
         return (
-            marker
+            marker_row
             + self._answer_count(vertex)
             + self._dispatch_count(vertex)
             + self.family_count * (routes + hosts)
@@ -190,17 +199,27 @@ class Pipeline:
         return self.family_count * (1 + hosts) + (1 if self.ipv6 else 0)
 
     def _dispatch_count(self, vertex: int) -> int:
-        """The number of rows of the dispatch table that forward packets, and that guard ports."""
+        """The number of rows that forward packets, and of rows that drop forged source addresses.
+
+        All these rows are in the dispatch table.
+        """
         hosts, checks = len(self.hosts(vertex)), self.checks_sources(vertex)
         has_intermediates = self.build.forwarding.intermediates
+        # The row of a host checks the source address, writes into metadata that the packet comes
+        # from a host, or draws an intermediate. One row may do several of these.
+        needs_row_for_each_host = (
+            has_intermediates or checks or (self.separates_hosts and self.profiles[vertex].masks)
+        )
         rows = 1  # for packets to the gateway
         if self.marks:
             rows += 1  # for marked packets
-        if has_intermediates or checks or (self.separates_hosts and self.profiles[vertex].masks):
-            rows += hosts  # for the packets of each host
+        if needs_row_for_each_host:
+            rows += hosts
         if has_intermediates:
             to_any_intermediate, to_same_switch = 1, hosts if checks else int(hosts > 0)
             rows += to_any_intermediate + to_same_switch
+        # At each host's port a single row, for both address families, drops the packets that no
+        # other row takes: the host has forged the source address, a mark or an intermediate.
         guards = hosts if checks else 0
         return self.family_count * rows + guards
 
@@ -233,7 +252,8 @@ class Pipeline:
     def _rows_from_hosts(self, vertex: int) -> int:
         """How many rows lead packets from hosts to a group.
 
-        That is one for the port of each host, unless a mask of metadata covers all these ports.
+        A row matches the port of one host. If metadata says that a packet comes from a host, one
+        row with a mask matches the packets of all hosts.
         """
         profile = self.profiles[vertex]
         return 1 if profile.masks and not profile.single else len(self.hosts(vertex))
@@ -251,7 +271,7 @@ def require(build: Build, target: str = "openflow") -> None:
         target: the name for messages, as several targets have this program.
 
     Raises:
-        InputError: they cannot; the error names every reason at once.
+        InputError: OpenFlow switches cannot; the error names every reason at once.
     """
     classes = build.tables.classes
     group_count = role_count(classes, build.forwarding.every_hop) * classes.port.shape[1]
@@ -261,26 +281,37 @@ def require(build: Build, target: str = "openflow") -> None:
     if not without_marks:
         return
     if build.forwarding.every_hop:
-        raise _beyond_profile("transit", "minimal", without_marks[0], EVERY_HOP, "remove it")
+        raise _beyond_profile(
+            "transit",
+            possible="minimal",
+            profile=without_marks[0],
+            value=EVERY_HOP,
+            todo="remove it",
+        )
     if build.forwarding.marks or build.forwarding.intermediates:
-        todo = "write compact-valiant"
-        raise _beyond_profile("balance", "another balance", without_marks[0], build.balance, todo)
+        raise _beyond_profile(
+            "balance",
+            possible="another balance",
+            profile=without_marks[0],
+            value=build.balance,
+            todo="write compact-valiant",
+        )
 
 
-def _beyond_profile(key: str, possible: str, profile: str, given: str, todo: str) -> InputError:
+def _beyond_profile(key: str, possible: str, profile: str, value: str, todo: str) -> InputError:
     """The error of a policy that switches of a profile cannot have.
 
     Args:
         key: the key of the policy.
         possible: the value that such switches can have.
         profile: the name of the profile.
-        given: the value of the build.
+        value: the value that the build has.
         todo: what to do about the policy.
     """
     return InputError.of(
         key=f"routing.{key}",
         required=f"{possible} with profile {profile}, which has no metadata masks, "
         "extensions or tables of their own",
-        given=given,
+        given=value,
         todo=f"{todo}, or openflow: {{profile: openflow13-ovs}} in the node type",
     )

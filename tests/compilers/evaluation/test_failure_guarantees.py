@@ -236,10 +236,12 @@ def test_a_fabric_in_which_a_look_takes_long_is_refused(
     build: Build, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Of 24 links, each way, and 169 pairs of switches."""
-    monkeypatch.setattr("compilers.evaluation.failure_guarantees.MOST_NODE_SHARES", 48 * 169 - 1)
+    monkeypatch.setattr(
+        "compilers.evaluation.failure_guarantees.MOST_LINK_FRACTIONS_SWITCHES_DOWN", 48 * 169 - 1
+    )
     with pytest.raises(InputError, match=r"at most 8,111 links.*; try failures of links, of which"):
         failure_guarantees(build, "node")
-    monkeypatch.setattr("compilers.evaluation.failure_guarantees.MOST_SHARES", 48 * 169 - 1)
+    monkeypatch.setattr("compilers.evaluation.failure_guarantees.MOST_LINK_FRACTIONS", 48 * 169 - 1)
     with pytest.raises(InputError, match=r"failures: required a fabric of at most 8,111 links"):
         failure_guarantees(build, "link")
 

@@ -9,7 +9,7 @@ from compilers.pipeline import compile_fabric
 from compilers.spec.fabric_file import load_fabric
 from compilers.tables import computed_array
 from compilers.tables.folders.build_folder import load, save
-from compilers.tables.packed_alternates import AlternateLinks, set_bits
+from compilers.tables.packed_alternates import AlternateLinks, count_set_bits
 
 
 @pytest.mark.parametrize("width", [0, 1, 7, 8, 9, 39])
@@ -17,8 +17,8 @@ def test_counts_are_those_of_bits(width: int) -> None:
     links = np.random.default_rng(width).integers(0, 256, (50, 3, width), dtype=np.uint8)
     links[0], links[1] = 0, 255
     expected = np.unpackbits(links, axis=2).sum(axis=2)
-    np.testing.assert_array_equal(set_bits(links), expected)
-    np.testing.assert_array_equal(set_bits(links[::2, 1]), expected[::2, 1])
+    np.testing.assert_array_equal(count_set_bits(links), expected)
+    np.testing.assert_array_equal(count_set_bits(links[::2, 1]), expected[::2, 1])
     spread = AlternateLinks(
         links, np.zeros((50, 8 * width), np.uint16), np.zeros((50, 3, 2), np.uint16)
     )
