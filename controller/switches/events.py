@@ -396,8 +396,8 @@ MoveWaits = Kind(
 MoveFinished = Kind(
     "moved",
     "build",
-    "All switches hold the target build of the move.",
-    line="all switches hold build {node}; they are read again",
+    "All connected switches hold the target build of the move. The others get it when they return.",
+    line="all connected switches hold build {node}; they are read again",
 )
 BuildInherited = Kind(
     "inherited",

@@ -69,7 +69,7 @@ class Site:
 
     def move(self, build):
         """Have the controller move to a build, and wait until it has."""
-        text = f"all switches hold build {load(build).identity}"
+        text = f"all connected switches hold build {load(build).identity}"
         before = self.log.count(text)
         rmtree(self.folder)
         copytree(build, self.folder)

@@ -141,7 +141,7 @@ def test_a_move_to_a_balance_without_marks_waits_for_a_switch_without_management
     running.says(f"the move to build {load(then).identity} waits for 5 (absent), whose")
     waiting = lost_in(probe, 3)
     meddler.management()
-    running.says(f"all switches hold build {load(then).identity}")
+    running.says(f"all connected switches hold build {load(then).identity}")
     after = lost_in(probe, 2)
     print(f"{waiting[1] + after[1]:,} packets sent")
     assert (waiting[0], after[0]) == (0, 0)
