@@ -190,6 +190,7 @@ def test_fewer_hosts_than_switches_are_said_to_be_too_few() -> None:
     result = CliRunner().invoke(cli, ["design", "--radix", "8", "--hosts", "10"])
     assert result.exit_code == 1
     assert ", one or more at each switch for hosts; allow " in result.output
+    assert result.output.endswith(" or other --hosts\n")
 
 
 @pytest.mark.parametrize(

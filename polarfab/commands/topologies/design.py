@@ -342,7 +342,7 @@ def _exit_without_fabrics(limits: FabricLimits) -> NoReturn:
     """
     remedies = ["more --ports"] if limits.is_sized else []
     if limits.hosts is not None:
-        remedies.append("--oversubscription")
+        remedies += ["--oversubscription", "other --hosts"]
     if limits.is_sized and limits.diameter is not None:
         remedies.append("a larger --diameter")
     todo = f"; allow {' or '.join(remedies)}" if remedies else ""
