@@ -195,7 +195,7 @@ class SonicDevice(ConfiguredDevice):
             required = (
                 "no lines of others in FRR's configuration, which the saved frr.conf replaces"
             )
-            raise DeviceError(f"required {required}, given {given}; take it away first")
+            raise DeviceError(f"required {required}, given {given}; take them away first")
 
     def _foreign_lines(self, present_conf: str, running_frr: str) -> Iterator[str]:
         """Yield the lines that others configured, and that a new frr.conf would lose.

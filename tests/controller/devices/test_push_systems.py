@@ -380,7 +380,7 @@ def test_what_the_saved_frr_conf_would_lose(tmp_path, monkeypatch):
     one.frr = "router bgp 65100\n neighbor 192.0.2.7 remote-as 65000\nexit\nip route ::/0 Null0\n"
     other.files["/etc/sonic/frr/frr.conf"] = "hostname x\n!\nip route 192.0.2.0/24 Null0\n"
     first, second, *rest = site.push(stop_on=0).values()
-    assert "given neighbor 192.0.2.7 remote-as 65000; take it away first" in first.error
+    assert "given neighbor 192.0.2.7 remote-as 65000; take them away first" in first.error
     assert "given ip route 192.0.2.0/24 Null0; take" in second.error
     assert {switch.state for switch in rest} == {"pushed"}
     assert one.config == other.config == {}

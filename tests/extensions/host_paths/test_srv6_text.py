@@ -196,7 +196,7 @@ def test_refusals(tmp_path):
     ("decap", "todo"),
     [("host", "set decap=switch, change routing.balance"), ("switch", "; change routing.balance")],
 )
-def test_paths_that_are_too_long_name_an_option_that_helps(tmp_path, decap, todo):
+def test_paths_that_are_too_long_name_no_option_that_was_given(tmp_path, decap, todo):
     """It named the one that had been given."""
     spec = {
         "name": "lab",
