@@ -52,7 +52,7 @@ class _SwitchSettings(NamedTuple):
     type: str
     """The name of its type."""
     system: str
-    """The system that it runs, by the name of its target, such as `sonic`."""
+    """The system that it runs, by the name of its target."""
     place: str
     """Its rack and its unit."""
     management: str
