@@ -122,6 +122,8 @@ class Mover:
         """Whether the build that the fabric came to hold first is in the history."""
         self._majority_since = inf
         """Since when most switches have been in sync; inf while they are not."""
+        self._build_of_most = ""
+        """The identity of the build that most switches were in sync with last."""
 
     @property
     def busy(self) -> bool:
@@ -570,6 +572,8 @@ class Mover:
             if self.rollout.state == "done":
                 self._previous = self.rollout.status()["from"]
                 self.write_folder(self._previous)
+        if 2 * len(self.fabric.in_sync) > self.fabric.expected:
+            self._build_of_most = self.fabric.identity
         if not self.busy:
             self._tick_between_moves()
 
@@ -660,13 +664,22 @@ class Mover:
 
     def _fall_back_in_time(self, trial: Trial) -> None:
         """Fall back once the time of the trial is over."""
-        if not trial.should_fall_back(self.fabric.clock(), self._is_in_place):
+        if self._is_cut_off() or not trial.should_fall_back(self.fabric.clock(), self._is_in_place):
             return
         self.fabric.tell(events.TrialOver(self.fabric.identity, trial.fallback))
         try:
             self.roll_back(by="not confirmed")
         except InputError as error:
             self.fabric.tell(events.BuildKept(self.fabric.identity, str(error)))
+
+    def _is_cut_off(self) -> bool:
+        """Whether most switches have held this build, but are away: then management is.
+
+        The fabric forwards meanwhile. A move would come to each switch as it returns, and not in
+        rounds.
+        """
+        fabric = self.fabric
+        return self._build_of_most == fabric.identity and 2 * len(fabric.present) <= fabric.expected
 
     @property
     def _spared_builds(self) -> set[str]:

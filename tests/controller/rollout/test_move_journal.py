@@ -991,6 +991,26 @@ def test_a_kill_halfway_ends_with_the_build_before_as_well(site, hung, monkeypat
     site.until(lambda: site.holds(site.old.identity))
 
 
+def test_a_trial_that_ends_without_management_waits_for_the_switches(site):
+    """It was "done" with none connected; each got the build when it returned, not in rounds."""
+    on_trial(site)
+    site.step()
+    ends, site.ends = site.ends, {}
+    for number in ends:
+        site.fabric.closed(number)
+    for seconds in (WITHIN, RETURN_PATIENCE + 1, 1):
+        site.now += seconds
+        site.step()
+    assert site.fabric.identity == site.new.identity
+    assert not site.mover.busy
+    site.ends = ends
+    for number in ends:
+        site.fabric.connected(number, number)
+    site.until(lambda: site.mover.busy)
+    assert site.fabric.complete, "they are all back"
+    site.until(lambda: site.holds(site.old.identity))
+
+
 def test_a_restart_in_a_trial_does_not_wait_for_a_switch_that_is_away(site):
     on_trial(site)
     del site.ends[3]
