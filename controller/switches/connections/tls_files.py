@@ -15,7 +15,7 @@ from functools import partial
 from math import inf
 from pathlib import Path
 from ssl import SSLCertVerificationError, cert_time_to_seconds
-from time import monotonic
+from time import monotonic, time
 from typing import TYPE_CHECKING, Any
 
 from controller.settings import Tls
@@ -84,8 +84,10 @@ class TlsFiles:
         ends = [end for end in map(_end_of, lists) if end < inf]
         expires |= {"revocation list": min(ends)} if ends else {}
         self.switches, self.store, self.expires = switches, store, expires
-        # Of several lists of an authority the one counts that is good for longest.
-        last_lists = {_issuer_of(crl): crl for crl in sorted(lists, key=_end_of)}
+        # Of several lists of an authority OpenSSL takes the newest that is still good.
+        now = time()
+        lists.sort(key=lambda crl: (_end_of(crl) >= now, crl.last_update_utc))
+        last_lists = {_issuer_of(crl): crl for crl in lists}
         self._lists_end = {issuer: _end_of(crl) for issuer, crl in last_lists.items()}
         self.revoked = frozenset(
             (issuer, entry.serial_number) for issuer, crl in last_lists.items() for entry in crl

@@ -27,14 +27,17 @@ from inventory.problems import InputError
 from tests.waiting import until
 
 
-def revocation_list(authority, serials, days=1):
-    """A list of an authority of trustme, in PEM, that is good for so many days from now."""
+def revocation_list(authority, serials, days=1, age=0):
+    """A list of an authority of trustme, in PEM, that is good for so many days from now.
+
+    age: how many days ago it was made, beside the one before its end.
+    """
     key = serialization.load_pem_private_key(authority.private_key_pem.bytes(), None)
     issuer = x509.load_pem_x509_certificate(authority.cert_pem.bytes()).subject
     now = datetime.datetime.now(datetime.UTC)
     made = x509.CertificateRevocationListBuilder().issuer_name(issuer)
     end = now + datetime.timedelta(days=days)
-    made = made.last_update(min(now, end) - datetime.timedelta(days=1)).next_update(end)
+    made = made.last_update(min(now, end) - datetime.timedelta(days=1 + age)).next_update(end)
     for serial in serials:
         one = x509.RevokedCertificateBuilder().serial_number(serial).revocation_date(now)
         made = made.add_revoked_certificate(one.build())
@@ -309,6 +312,11 @@ def test_what_a_handshake_did_not_look_at_is_a_fault(tls, authority):
         tls.revoked.write_bytes(lists + revocation_list(authority, []))
         assert looked(files, now=True)
         assert files.fault(shown, time()) == ""
+    for serials, older in (([77], []), ([], [77])):  # the older one is good for longer
+        lists = [revocation_list(authority, serials), revocation_list(authority, older, 9, 3)]
+        tls.revoked.write_bytes(b"".join(lists))
+        assert looked(files, now=True)
+        assert bool(files.fault(shown, time())) == bool(serials)
     tls.revoked.write_bytes(revocation_list(authority, [77]))
     assert looked(files, now=True)
     assert "revoked" in files.fault(shown, time())
