@@ -64,7 +64,7 @@ def overview():
 def page(browser, overview):
     """The page, open and filled."""
     still = SimpleNamespace(
-        progress=dict, history=SimpleNamespace(past=list), most_switches=SWITCHES
+        progress=dict, history=SimpleNamespace(entries_as_data=list), most_switches=SWITCHES
     )
     api = Api(overview, Metrics(overview), Tokens(()), None, still, None)
     site = Client(api).site

@@ -224,7 +224,7 @@ def test_a_disk_that_hangs_stops_neither_repairs_nor_a_return(pair, probe, tmp_p
     cut = outage(build, [(3, int(build.wiring.far[3, 0]))])
 
     with ThreadPoolExecutor() as threads:
-        moving = threads.submit(applied, then, "--confirm-within", "12s")
+        moving = threads.submit(applied, then, "--confirm-within", "30s")
         controller.says("round 2 of ")
         hangs.touch()
         controller.says("waits for the disk after round ")
@@ -236,7 +236,7 @@ def test_a_disk_that_hangs_stops_neither_repairs_nor_a_return(pair, probe, tmp_p
     until(lambda: identity_in(folder) == after, "the folder has it")
     hangs.touch()
     probe.fabric.apply_outage(outage(build))
-    until(lambda: controller.status()["build"] == before, "it falls back, disk or not", 60)
+    until(lambda: controller.status()["build"] == before, "it falls back, disk or not", 90)
     controller.wait_for(SWITCHES, "complete")
     assert probe.lost() == set()
     controller.process.kill()
