@@ -123,7 +123,7 @@ class Mover:
         self._majority_since = inf
         """Since when most switches have been in sync; inf while they are not."""
         self._build_of_most = ""
-        """The identity of the build that most switches were in sync with last."""
+        """The identity of the build that most switches were in sync with last; "" if none was."""
 
     @property
     def busy(self) -> bool:
@@ -233,6 +233,7 @@ class Mover:
         by: str,
         all_or_none: bool,
         keep: Callable[[Current, Current], None],
+        needs_most: bool = False,
     ) -> None:
         """Begin a move.
 
@@ -242,6 +243,7 @@ class Mover:
             by: as in `move`.
             all_or_none: as in `move`.
             keep: writes the builds before and after the move to the history.
+            needs_most: whether it waits until more than half of the switches are connected.
         """
         ends_trial = self.trial is not None and target.identity == self.trial.fallback
         if not ends_trial and self.fabric.is_of_others(target):
@@ -275,6 +277,7 @@ class Mover:
             target,
             self.ensure_recorded,
             all_or_none=all_or_none,
+            needs_most=needs_most,
         )
 
     def settle(self, pause: Callable[[float], object]) -> None:
@@ -466,7 +469,10 @@ class Mover:
             target = trial.fallback_build  # it need not be read: the disk may hang
         else:
             target = self.history.read(identity)
-        self._move(target, True, by, all_or_none=False, keep=self._keep_later)
+        needs_most = trial is not None and self._most_held_this_build
+        self._move(
+            target, True, by, all_or_none=False, keep=self._keep_later, needs_most=needs_most
+        )
 
     def ensure_recorded(self, record: Record) -> bool:
         """Add the trial, dead links and drains to a record; start writing it unless it is stored.
@@ -679,7 +685,12 @@ class Mover:
         rounds.
         """
         fabric = self.fabric
-        return self._build_of_most == fabric.identity and 2 * len(fabric.present) <= fabric.expected
+        return self._most_held_this_build and 2 * len(fabric.present) <= fabric.expected
+
+    @property
+    def _most_held_this_build(self) -> bool:
+        """Whether most switches were in sync with the current build, since this process began."""
+        return self._build_of_most == self.fabric.identity
 
     @property
     def _spared_builds(self) -> set[str]:

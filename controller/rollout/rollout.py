@@ -75,6 +75,8 @@ class Rollout:
     """The record of another controller whose move this continues; None for a new move."""
     all_or_none: bool = True
     """Whether it begins only when every switch is in sync."""
+    needs_most: bool = False
+    """Whether it begins only while more than half of the switches of both builds are connected."""
     settle: float = SETTLE
     """Seconds that packets in flight need before the next round."""
     patience: float = ROLLOUT_PATIENCE
@@ -242,6 +244,10 @@ class Rollout:
             if switches_read > self._switches_read:
                 self._switches_read, self._last_progress = switches_read, fabric.clock()
             return
+        if self.needs_most and self._most_are_away():
+            if late:
+                self._stop("half of the switches or more are away")
+            return
         self._round_programs.generation_before = {
             v: connected[v].generation for v in self._round_programs.node if v in connected
         }
@@ -261,6 +267,12 @@ class Rollout:
             self.state = "forth"
         else:
             self._give_up_beginning()
+
+    def _most_are_away(self) -> bool:
+        """Whether half of the switches that both builds have, or more, are not connected."""
+        in_both = [v for v in self._round_programs.node if self._is_of_old_build(v)]
+        connected = self.fabric.present.keys() & in_both
+        return bool(in_both) and 2 * len(connected) <= len(in_both)
 
     def _misses_transit(self) -> bool:
         """Whether a switch is absent that traffic leads through: it may be about to connect."""

@@ -1003,11 +1003,37 @@ def test_a_trial_that_ends_without_management_waits_for_the_switches(site):
         site.step()
     assert site.fabric.identity == site.new.identity
     assert not site.mover.busy
+    returned(site, ends)
+    site.until(lambda: site.mover.busy)
+    assert site.fabric.complete, "they are all back"
+    site.until(lambda: site.holds(site.old.identity))
+
+
+def returned(site, ends):
+    """Have these switches connect again."""
     site.ends = ends
     for number in ends:
         site.fabric.connected(number, number)
+
+
+def test_a_return_whose_switches_leave_before_its_rounds_waits_for_them(site):
+    """The outage began less than 8 s before the end of the trial, so that none had left yet."""
+    on_trial(site)
+    site.step()
+    site.now += WITHIN
     site.until(lambda: site.mover.busy)
-    assert site.fabric.complete, "they are all back"
+    ends, site.ends = site.ends, {}
+    for number in ends:
+        site.fabric.closed(number)
+    for seconds in (ROLLOUT_PATIENCE + 1, FALL_BACK_RETRY + 1, ROLLOUT_PATIENCE + 1):
+        site.now += seconds
+        for _ in range(100):
+            site.step()
+    assert site.fabric.identity == site.new.identity
+    assert site.mover.trial
+    returned(site, ends)
+    site.until(lambda: site.mover.busy)
+    assert len(site.fabric.present) == len(ends)
     site.until(lambda: site.holds(site.old.identity))
 
 
