@@ -119,7 +119,7 @@ class Entrance:
         if self.tls is None:
             return
         for address, certificate in list(self._certificates.items()):
-            if self.tls.has_revoked(certificate):
+            if self.tls.has_revoked(certificate, time()):
                 # Operators watch event `misnamed` for all certificates that a switch may not use:
                 # those of other switches, and revoked ones.
                 self._end(address, PeerMisnamed, "its certificate was revoked")

@@ -13,10 +13,11 @@ from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from math import inf
+from operator import attrgetter
 from pathlib import Path
 from ssl import SSLCertVerificationError, cert_time_to_seconds
-from time import monotonic, time
-from typing import TYPE_CHECKING, Any
+from time import monotonic
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from controller.settings import Tls
 from inventory.problems import InputError
@@ -35,14 +36,25 @@ _Stamp = tuple[tuple[int, int, int], ...]
 """Of each file the time of its last change, its size, and its inode."""
 
 
+class _RevocationList(NamedTuple):
+    """What counts of a revocation list."""
+
+    end: float
+    """Until when it is good, in seconds since the epoch."""
+    serials: frozenset[int]
+    """The serial numbers of the certificates that it revokes."""
+
+
+NO_LIST = _RevocationList(inf, frozenset())
+"""In place of the list of an authority without one."""
+
+
 class TlsFiles:
     """The files of `Tls`, read again when they change.
 
     Attributes:
         switches: the context of new connections of switches.
         store: the context of new connections to the store of a cluster of controllers.
-        revoked: the certificates that the revocation lists name: the `issuer_words` of the
-            authority and the serial number of each.
         expires: until when our certificate and the list are good, in seconds since the epoch.
         peers: until when the certificates of connected switches are good, by node.
 
@@ -53,8 +65,8 @@ class TlsFiles:
     def __init__(self, tls: Tls) -> None:
         self.tls = tls
         self.peers: dict[str, float] = {}
-        self._lists_end: dict[tuple[str, ...], float] = {}
-        """Until when the last of each authority's lists is good, by the authority's name."""
+        self._lists: dict[tuple[str, ...], list[_RevocationList]] = {}
+        """The revocation lists of each authority by its `issuer_words`, the newest last."""
         self._connections: Counter[str] = Counter()
         """How many connections each node has."""
         self._last_stamp = _stamp(tls)
@@ -84,14 +96,11 @@ class TlsFiles:
         ends = [end for end in map(_end_of, lists) if end < inf]
         expires |= {"revocation list": min(ends)} if ends else {}
         self.switches, self.store, self.expires = switches, store, expires
-        # Of several lists of an authority OpenSSL takes the newest that is still good.
-        now = time()
-        lists.sort(key=lambda crl: (_end_of(crl) >= now, crl.last_update_utc))
-        last_lists = {_issuer_of(crl): crl for crl in lists}
-        self._lists_end = {issuer: _end_of(crl) for issuer, crl in last_lists.items()}
-        self.revoked = frozenset(
-            (issuer, entry.serial_number) for issuer, crl in last_lists.items() for entry in crl
-        )
+        lists_of: dict[tuple[str, ...], list[_RevocationList]] = {}
+        for crl in sorted(lists, key=attrgetter("last_update_utc")):
+            serials = frozenset(entry.serial_number for entry in crl)
+            lists_of.setdefault(_issuer_of(crl), []).append(_RevocationList(_end_of(crl), serials))
+        self._lists = lists_of
 
     def look(self, start: Callable[[Callable[[], bool]], Future[bool]], now: bool = False) -> None:
         """Begin to read the files if they have changed; `has_new` tells when that has ended.
@@ -150,10 +159,23 @@ class TlsFiles:
         self._stamp_when_read = self._last_stamp
         return True
 
-    def has_revoked(self, certificate: Mapping[str, Any]) -> bool:
-        """Whether the revocation lists name a certificate, as `SSLSocket.getpeercert` has it."""
+    def _list_for(self, certificate: Mapping[str, Any], now: float) -> _RevocationList:
+        """The revocation list that counts for a certificate, as in OpenSSL.
+
+        Of those of its authority this is the newest that is still good; else the newest of all.
+        """
+        lists = self._lists.get(issuer_words(certificate), [NO_LIST])
+        return ([one for one in lists if one.end >= now] or lists)[-1]
+
+    def has_revoked(self, certificate: Mapping[str, Any], now: float) -> bool:
+        """Whether the revocation lists name a certificate, as `SSLSocket.getpeercert` has it.
+
+        Args:
+            certificate: the certificate.
+            now: the seconds since the epoch.
+        """
         serial = int(certificate.get("serialNumber", "0"), 16)
-        return (issuer_words(certificate), serial) in self.revoked
+        return serial in self._list_for(certificate, now).serials
 
     def fault(self, certificate: Mapping[str, Any], now: float) -> str:
         """Why a certificate is refused that a finished handshake has accepted; "" if it is not.
@@ -168,9 +190,9 @@ class TlsFiles:
         end = certificate.get("notAfter")
         if end and cert_time_to_seconds(end) < now:
             return "its certificate is refused: certificate has expired"
-        if self.has_revoked(certificate):
+        if self.has_revoked(certificate, now):
             return "its certificate is refused: certificate revoked"
-        if self._lists_end.get(issuer_words(certificate), inf) < now:
+        if self._list_for(certificate, now).end < now:
             return "its certificate is refused: CRL has expired"
         return ""
 

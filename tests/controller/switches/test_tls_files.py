@@ -204,8 +204,8 @@ def test_files_are_read_again_once_they_rest(tls, authority):
     assert looked(files)
     assert files.switches is not before
     peers = {of: {"issuer": issuer_of(of), "serialNumber": "4D"} for of in (authority, OTHER)}
-    assert [files.has_revoked(peer) for peer in peers.values()] == [True, False]
-    assert not files.has_revoked({**peers[authority], "serialNumber": "4E"})
+    assert [files.has_revoked(peer, time()) for peer in peers.values()] == [True, False]
+    assert not files.has_revoked({**peers[authority], "serialNumber": "4E"}, time())
     assert not looked(files)
     assert looked(files, now=True)
 
@@ -317,6 +317,8 @@ def test_what_a_handshake_did_not_look_at_is_a_fault(tls, authority):
         tls.revoked.write_bytes(b"".join(lists))
         assert looked(files, now=True)
         assert bool(files.fault(shown, time())) == bool(serials)
+        later = time() + 2 * 86400  # the newer one has ended, and no file has changed
+        assert bool(files.fault(shown, later)) == bool(older)
     tls.revoked.write_bytes(revocation_list(authority, [77]))
     assert looked(files, now=True)
     assert "revoked" in files.fault(shown, time())
