@@ -92,11 +92,10 @@ class ClientListener(socket.socket):
     def start_waiting_for(self, address: tuple[str, int]) -> None:
         """Start the time in which this client has to send or read something.
 
-        If more than `MOST_IDLE` connections wait for their clients, one of them is ended: the
-        oldest of the host that has most. Trusted hosts lose none while another host has one.
+        If more than `MOST_IDLE` connections wait for their clients, one of them is ended, as
+        `HalfOpen` chooses. Trusted hosts are preferred.
         """
         if address in self._sockets:
-            self._idle.leave(address)
             oldest = self._idle.enter(address, is_preferred=address[0] in self._trusted_hosts)
             if oldest is not None:
                 self._end(oldest)
