@@ -578,7 +578,7 @@ class Mover:
             if self.rollout.state == "done":
                 self._previous = self.rollout.status()["from"]
                 self.write_folder(self._previous)
-        if 2 * len(self.fabric.in_sync) > self.fabric.expected:
+        if self._most_are_in_sync:
             self._build_of_most = self.fabric.identity
         if not self.busy:
             self._tick_between_moves()
@@ -626,14 +626,19 @@ class Mover:
         """Whether all switches hold their programs, and none of these is being changed."""
         return self.fabric.complete and self.keeper.is_settled
 
+    @property
+    def _most_are_in_sync(self) -> bool:
+        """Whether more than half of the switches were read to hold their program."""
+        return 2 * len(self.fabric.in_sync) > self.fabric.expected
+
     def _is_held(self) -> bool:
         """Whether all switches hold the build, or most have held it for `RETURN_PATIENCE`.
 
         Some may be absent for days.
         """
         fabric = self.fabric
-        is_majority = 2 * len(fabric.in_sync) > fabric.expected
-        self._majority_since = min(self._majority_since, fabric.clock()) if is_majority else inf
+        since = min(self._majority_since, fabric.clock())
+        self._majority_since = since if self._most_are_in_sync else inf
         return fabric.complete or fabric.clock() >= self._majority_since + RETURN_PATIENCE
 
     def _prepare_move_to_folder(self) -> None:
