@@ -71,6 +71,7 @@ QUICK := $(addprefix tests/,inventory/test_hardware_model.py compilers/topology/
   compilers/routing/test_routes_by_family.py compilers/tables/test_build_folder.py \
   compilers/drawing/test_plots.py controller/management/test_management.py \
   controller/management/test_http_process.py::test_why_a_short_body_is_refused_is_read_by_its_sender \
+  controller/management/test_http_process.py::test_a_client_that_has_ended_its_side_gets_the_answer \
   polarfab/test_minimal_path.py::test_machine_code_follows_the_same_rule[polarfly-parameters0] \
   mininet_scenarios/verdict/test_report.py polarfab/test_cli.py)
 test-versions: $(DEVELOPMENT) ## the wheel on every other Python here, quick tests with the lowest and newest dependencies
