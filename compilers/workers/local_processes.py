@@ -38,6 +38,8 @@ LIVENESS_CHECK_AFTER = 2.0
 """The seconds of waiting after which the parent looks whether all child processes live."""
 TERMINATION_TIMEOUT = 2.0
 """The seconds that a child process has to end when its work is no longer wanted."""
+ENDING_SIGNALS = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP}
+"""The signals that end a child process or its parent."""
 G = TypeVar("G")
 """The type of the shared data."""
 P = TypeVar("P")
@@ -74,7 +76,7 @@ class LocalProcesses:
         other_children = _children()
         global _work
         _work = work
-        with warnings.catch_warnings():
+        with warnings.catch_warnings(), _signals_blocked():
             # Python 3.12 warns where a progress bar has a thread. The children only call `work`,
             # which uses neither the bar nor its locks.
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -144,6 +146,20 @@ def _ended(pool: Pool, other_children: set[int | None]) -> Iterator[None]:
         timer.cancel()
 
 
+@contextmanager
+def _signals_blocked() -> Iterator[None]:
+    """Let `ENDING_SIGNALS` wait; processes that are forked meanwhile let them wait, too.
+
+    A child process has its parent's handlers until it sets its own (`_set_up_child`). An exception
+    of such a handler would leave `os.fork`, and the child would go on with the work of its parent.
+    """
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING_SIGNALS)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+
+
 def _children() -> set[int | None]:
     """Return the ids of all living child processes."""
     import multiprocessing
@@ -184,6 +200,7 @@ def _set_up_child() -> None:
     gc.set_threshold(GARBAGE_THRESHOLD)
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, lambda *_: sys.exit())
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, ENDING_SIGNALS)
 
 
 def _results_of(group: tuple[Any, ...]) -> list[Any]:

@@ -98,6 +98,33 @@ def test_an_interrupt_ends_the_processes_and_what_they_had_begun(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+ENDED_AT_ONCE = """
+import os, signal, sys
+from compilers.workers.local_processes import LocalProcesses
+parent, fork, forks = os.getpid(), os.fork, []
+signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # as the command line does
+def fork_and_end_second():
+    forks.append(fork())
+    if forks[1:] == [0]:
+        os.kill(os.getpid(), signal.SIGTERM)  # as at the end of a short work
+    return forks[-1]
+os.fork = fork_and_end_second
+try:
+    list(LocalProcesses().over(lambda _: abs, None, range(2)))
+finally:
+    print(os.getpid() == parent)
+"""
+
+
+@several_cores
+def test_a_process_that_is_ended_as_it_begins_does_not_do_the_work_of_its_parent():
+    """It left `os.fork` by the parent's handler, removed the parent's files and printed, too."""
+    done = subprocess.run(
+        [sys.executable, "-c", ENDED_AT_ONCE], capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
+
+
 @several_cores
 def test_a_process_that_hears_nothing_is_killed(tmp_path):
     busy = tmp_path / "busy"
