@@ -60,6 +60,9 @@ RECEIVE_PATIENCE = 20.0
 """Most seconds without progress while a build is unpacked, proved and written."""
 SWITCHES_ALLOWED = 100
 """Switches that a received build may have, however small the fabric is."""
+LONGEST_UNSEEN = 600.0
+"""Most seconds after the end of a trial in which a controller that has not seen most switches hold
+its build waits for them."""
 GROWTH = 4
 """A received build may have so many times the switches of the fabric, if that is more."""
 
@@ -469,7 +472,7 @@ class Mover:
             target = trial.fallback_build  # it need not be read: the disk may hang
         else:
             target = self.history.read(identity)
-        needs_most = trial is not None and self._most_held_this_build
+        needs_most = trial is not None and self._return_needs_most(trial)
         self._move(
             target, True, by, all_or_none=False, keep=self._keep_later, needs_most=needs_most
         )
@@ -675,7 +678,11 @@ class Mover:
 
     def _fall_back_in_time(self, trial: Trial) -> None:
         """Fall back once the time of the trial is over."""
-        if self._is_cut_off() or not trial.should_fall_back(self.fabric.clock(), self._is_in_place):
+        fabric = self.fabric
+        most_are_away = 2 * len(fabric.present) <= fabric.expected
+        if most_are_away and self._return_needs_most(trial):
+            return
+        if not trial.should_fall_back(fabric.clock(), self._is_in_place):
             return
         self.fabric.tell(events.TrialOver(self.fabric.identity, trial.fallback))
         try:
@@ -683,18 +690,16 @@ class Mover:
         except InputError as error:
             self.fabric.tell(events.BuildKept(self.fabric.identity, str(error)))
 
-    def _is_cut_off(self) -> bool:
-        """Whether most switches have held this build, but are away: then management is.
+    def _return_needs_most(self, trial: Trial) -> bool:
+        """Whether the fabric returns from a trial only while most switches are connected.
 
-        The fabric forwards meanwhile. A move would come to each switch as it returns, and not in
-        rounds.
+        If most have held the build on trial and are away, then management is: the fabric forwards
+        meanwhile. A move would come to each switch as it returns, and not in rounds. A controller
+        that was elected in such an outage has not seen them hold any build. It cannot tell an
+        outage from a build that keeps the switches away, so it waits for a limited time.
         """
-        fabric = self.fabric
-        return self._most_held_this_build and 2 * len(fabric.present) <= fabric.expected
-
-    @property
-    def _most_held_this_build(self) -> bool:
-        """Whether most switches were in sync with the current build, since this process began."""
+        if not self._build_of_most:
+            return self.fabric.clock() < trial.ends + LONGEST_UNSEEN
         return self._build_of_most == self.fabric.identity
 
     @property
