@@ -179,7 +179,8 @@ class Controller:
             pause=hub.sleep,
             slices=self._slices,
         )
-        tls = TlsCopies(settings.tls) if settings.tls else None
+        tls_files = self.entrance.tls
+        tls = TlsCopies(tls_files.contents) if tls_files else None
         http_settings = _http_settings(settings)
         self._http = http = HttpSupervisor(hub, listener, http_settings, fabric.tell, tls=tls)
         self.watchdog.follow("answering HTTP requests", hub.spawn(http.run, api))
@@ -293,7 +294,7 @@ class Controller:
                 self.fabric.tell(events.CertificatesLoaded(file))
                 self.entrance.end_revoked()
                 if self._http:
-                    self._http.read_certificates_again()
+                    self._http.renew_certificates(tls_files.contents)
         except (InputError, OSError) as error:
             self.fabric.tell(events.CertificatesKept(file, str(error)))
 

@@ -17,7 +17,7 @@ import socket
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from io import BytesIO
 from time import monotonic
@@ -161,10 +161,14 @@ class HttpSupervisor:
             self._silent_seconds = 0.0
             self._process.kill()
 
-    def read_certificates_again(self) -> None:
-        """Pass the TLS files on as they are now; the caller has checked that they can be used."""
+    def renew_certificates(self, contents: Sequence[bytes]) -> None:
+        """Pass new TLS files on, of which the caller has checked that they can be used.
+
+        Args:
+            contents: what they have, in the order of `TlsCopies`.
+        """
         if self._tls:
-            self._tls.renew()
+            self._tls.renew(contents)
         self._queue_frame(frame({"reload": True}))
 
     def end(self) -> None:

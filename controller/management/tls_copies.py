@@ -8,30 +8,28 @@ controller has.
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 
-from controller.settings import Tls
+COPIED = "key", "certificate", "authority"
+"""The fields of `controller.settings.Tls` whose files are copied."""
 
 
 class TlsCopies:
     """The copies: files in memory, which the HTTP process inherits.
 
+    Args:
+        contents: what the files of `COPIED` have, in this order.
+
     Attributes:
-        descriptors: the descriptors of the copies: key, certificate, authority.
+        descriptors: the descriptors of the copies, in the same order.
     """
 
-    def __init__(self, tls: Tls) -> None:
-        self._tls = tls
-        self.descriptors = [os.memfd_create(name) for name in ("key", "certificate", "authority")]
-        self.renew()
+    def __init__(self, contents: Sequence[bytes]) -> None:
+        self.descriptors = [os.memfd_create(name) for name in COPIED]
+        self.renew(contents)
 
-    def renew(self) -> None:
-        """Copy all files; the caller has checked that they can be used.
-
-        Raises:
-            OSError: a file has gone since the check. All copies stay as they were.
-        """
-        files = self._tls.key, self._tls.certificate, self._tls.authority
-        contents = [file.read_bytes() for file in files]
+    def renew(self, contents: Sequence[bytes]) -> None:
+        """Copy what the files have now, in the order of `COPIED`."""
         for descriptor, content in zip(self.descriptors, contents, strict=True):
             os.ftruncate(descriptor, 0)
             os.pwrite(descriptor, content, 0)
@@ -39,8 +37,7 @@ class TlsCopies:
     @property
     def paths(self) -> dict[str, str]:
         """The paths of the copies in a process that has inherited them, by field of `Tls`."""
-        names = "key", "certificate", "authority"
         return {
             name: f"/proc/self/fd/{descriptor}"
-            for name, descriptor in zip(names, self.descriptors, strict=True)
+            for name, descriptor in zip(COPIED, self.descriptors, strict=True)
         }

@@ -55,6 +55,8 @@ class TlsFiles:
     Attributes:
         switches: the context of new connections of switches.
         store: the context of new connections to the store of a cluster of controllers.
+        contents: what the files of our key, our certificate and the authority had when these
+            contexts were made.
         expires: until when our certificate and the list are good, in seconds since the epoch.
         peers: until when the certificates of connected switches are good, by node.
 
@@ -87,7 +89,9 @@ class TlsFiles:
 
     def _load(self) -> None:
         """Read all files."""
+        files = self.tls.key, self.tls.certificate, self.tls.authority
         switches, store = self.tls.context(), self.tls.client_context()
+        contents = tuple(file.read_bytes() for file in files)
         lists = revocation_lists(self.tls.revoked) if self.tls.revoked else []
         # The file has the certificates of intermediate authorities, too.
         expires = {"certificate": min(_valid_until(self.tls.certificate))}
@@ -96,6 +100,7 @@ class TlsFiles:
         ends = [end for end in map(_end_of, lists) if end < inf]
         expires |= {"revocation list": min(ends)} if ends else {}
         self.switches, self.store, self.expires = switches, store, expires
+        self.contents: tuple[bytes, ...] = contents
         lists_of: dict[tuple[str, ...], list[_RevocationList]] = {}
         for crl in sorted(lists, key=attrgetter("last_update_utc")):
             serials = frozenset(entry.serial_number for entry in crl)

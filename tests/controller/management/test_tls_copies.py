@@ -1,35 +1,22 @@
-"""Copies of TLS files: the HTTP process never gets a new key with an old certificate."""
+"""Copies of TLS files in memory."""
 
 from __future__ import annotations
 
 import os
 from pathlib import Path
 
-import pytest
-
 from controller.management.tls_copies import TlsCopies
-from controller.settings import Tls
 
 
-def test_files_are_copied_all_or_none(tmp_path: Path) -> None:
-    files = [tmp_path / name for name in ("key", "certificate", "authority")]
-
-    def write(text: str) -> list[bytes]:
-        for file in files:
-            file.write_text(f"{file.name} {text}")
-        return [file.read_bytes() for file in files]
-
+def test_a_shorter_file_leaves_nothing_of_a_longer_one() -> None:
     def copied() -> list[bytes]:
-        return [os.pread(descriptor, 1000, 0) for descriptor in copies.descriptors]
+        return [Path(f"/dev/fd/{descriptor}").read_bytes() for descriptor in copies.descriptors]
 
-    first = write("of the first year")
-    copies = TlsCopies(Tls(*files))
+    first = [name + b" of the first year" for name in (b"key", b"certificate", b"authority")]
+    copies = TlsCopies(first)
     assert copied() == first
-    write("of the second year")
-    files[1].unlink()
-    with pytest.raises(FileNotFoundError):
-        copies.renew()
-    assert copied() == first
-    shorter = write("3")
-    copies.renew()
+    shorter = [b"1", b"2", b"3"]
+    copies.renew(shorter)
     assert copied() == shorter
+    for descriptor in copies.descriptors:
+        os.close(descriptor)

@@ -215,6 +215,7 @@ def test_bad_files_leave_those_before(tls, trusted):
     """OpenSSL takes the form of `openssl x509 -trustout`: every look ended in an internal error."""
     files = TlsFiles(tls)
     before, good = files.switches, tls.certificate.read_bytes()
+    contents = tls.key.read_bytes(), good, tls.authority.read_bytes()
     bad = good.replace(b"BEGIN CERT", b"BEGIN TRUSTED CERT").replace(
         b"END CERT", b"END TRUSTED CERT"
     )
@@ -223,10 +224,11 @@ def test_bad_files_leave_those_before(tls, trusted):
     with pytest.raises(InputError, match="tls_cert"):
         looked(files)
     assert not looked(files), "it is told once"
-    assert files.switches is before
+    assert (files.switches, files.contents) == (before, contents)
     touch(tls.certificate, good + b"\n")
     looked(files)
     assert looked(files)
+    assert files.contents == (contents[0], good + b"\n", contents[2])
 
 
 def test_good_files_that_could_not_be_read_once_are_read_later(tls, monkeypatch):
