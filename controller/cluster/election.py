@@ -3,6 +3,10 @@
 The instance that creates the leader's key in the store leads until its lease ends. A leader renews
 its lease. It counts the lease from before its request, less a margin, so it stops before the store
 lets another one lead. Each leadership has a *term*, a number that only grows.
+
+Each instance writes into the store how many switches are connected to it. A leader that lacks most
+of them resigns if another instance has far more: it can repair little.
+
 `controller.cluster.cluster_member` starts an `Election`, and reads who leads.
 """
 
@@ -11,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import inf
+from operator import itemgetter
 from threading import Event, Thread
 from time import CLOCK_BOOTTIME, clock_gettime
 
@@ -27,6 +32,15 @@ THREAD_PATIENCE = 5.0
 STUCK = 30.0
 """Seconds without a tick after which the controller's event loop counts as stuck: then the lease is
 not renewed."""
+
+GIVE_WAY_AFTER = 30.0
+"""Seconds after which a leader that lacks most switches resigns, if another instance has more than
+`FAR_MORE` times as many."""
+SWITCHES = "switches/"
+"""The prefix of the keys with the number of switches of each instance."""
+FAR_MORE = 2
+"""How many times as many switches are far more. No two instances have that of each other, so they
+do not resign in turns."""
 
 
 def boottime() -> float:
@@ -62,6 +76,18 @@ class Election:
         """This instance's lease; None without one."""
         self._last_tick = clock()
         """When the controller's event loop ticked last."""
+        self._connected = 0
+        """How many switches of its build are connected to this instance."""
+        self._expected = 0
+        """How many switches its build has."""
+        self._stored_switches: tuple[int, int] | None = None
+        """The lease and the number of switches that the store has of this instance; None for
+        none."""
+        self._outnumbered_since = inf
+        """Since when this leader has lacked most switches, and another instance has had far more;
+        inf while it has not."""
+        self.gave_way = ""
+        """Why this instance resigned as the leader, in words; "" if it has not."""
         self._ended = Event()
         """Set once this instance has left the election."""
         self._thread = Thread(target=self._work, daemon=True, name="election")
@@ -70,9 +96,15 @@ class Election:
         """Take part in the election until `end`."""
         self._thread.start()
 
-    def note_tick(self) -> None:
-        """Note that the controller's event loop is not stuck."""
+    def note_tick(self, connected: int, expected: int) -> None:
+        """Note that the controller's event loop is not stuck.
+
+        Args:
+            connected: how many switches of its build are connected to it.
+            expected: how many switches its build has.
+        """
         self._last_tick = self._clock()
+        self._connected, self._expected = connected, expected
 
     def end(self) -> None:
         """Resign, and leave the election."""
@@ -99,8 +131,14 @@ class Election:
 
     def step(self) -> None:
         """Renew the lease and read the leader; called every `LEADER_PERIOD`."""
+        if self.gave_way:
+            return
+        began = self._clock()
         try:
             self.view = self._step()
+            # A slow store is asked for nothing else, so that the lease is renewed in time.
+            if self._clock() < began + LEADER_PERIOD:
+                self._compare_switches()
         except Unavailable as error:
             self.view = replace(self.view, trouble=str(error))
         except (LookupError, ValueError, TypeError) as error:
@@ -129,3 +167,29 @@ class Election:
         claimed = self._store.claim(self._lease, self.name)
         ends = requested_at + lease_seconds - LEASE_MARGIN if claimed.is_ours else -inf
         return Leadership(claimed.leader, claimed.term, ends)
+
+    def _compare_switches(self) -> None:
+        """Write how many switches are connected if the store has another number, else resign if
+        another instance has had far more for `GIVE_WAY_AFTER`.
+        """
+        own = self._connected
+        if self._lease is not None and self._stored_switches != (self._lease, own):
+            self._store.put_with_lease(f"{SWITCHES}{self.name}", str(own).encode(), self._lease)
+            self._stored_switches = self._lease, own
+            return
+        lacks_most = 2 * own <= self._expected
+        if not self.term or not lacks_most:
+            self._outnumbered_since = inf
+            return
+        stored = self._store.values(SWITCHES).items()
+        numbers = ((key, int(value)) for key, value in stored)
+        name, most = max(numbers, key=itemgetter(1), default=("", 0))
+        if most <= FAR_MORE * own:
+            self._outnumbered_since = inf
+            return
+        now = self._clock()
+        self._outnumbered_since = min(self._outnumbered_since, now)
+        if now >= self._outnumbered_since + GIVE_WAY_AFTER:
+            other = name.removeprefix(SWITCHES)
+            self.gave_way = f"{own} switches are connected to it, and {most} to {other}"
+            self.resign()

@@ -72,6 +72,12 @@ class Roles:
     def __len__(self) -> int:
         return len(self._peers)
 
+    @property
+    def switches(self) -> int:
+        """How many switches of the build are connected, whoever their master is."""
+        of_build = self._fabric.current.programs.by_datapath_id
+        return len({peer.datapath_id for peer in self._peers.values()} & of_build.keys())
+
     def follow(self, term: int) -> None:
         """Become a slave of all switches, as another instance leads in this term.
 

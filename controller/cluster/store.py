@@ -8,7 +8,8 @@ maintained, knows one member only, does not return a granted lease's duration, a
 transactions written as here. Calls block, so they run in threads outside the hub.
 
 Keys, below a prefix: `leader` (the leader's name, while its lease lasts), `epoch` (see
-`EPOCH_SHIFT`), and those of the shared record.
+`EPOCH_SHIFT`), `switches/NAME` (how many switches are connected to an instance, while its lease
+lasts), and those of the shared record.
 """
 
 from __future__ import annotations
@@ -121,6 +122,10 @@ class Etcd:
         """Write a value if this term still lasts; returns whether it was written."""
         return self._in_term(term, _put(self._key(key), value))
 
+    def put_with_lease(self, key: str, value: bytes, lease: int) -> None:
+        """Write a value that is deleted when the lease ends."""
+        self._call("kv/put", _put(self._key(key), value, lease)["request_put"])
+
     def delete(self, key_prefix: str, term: int) -> bool:
         """Delete all keys that begin so if this term still lasts; returns whether it did."""
         return self._in_term(term, {"request_delete_range": self._range(key_prefix)})
@@ -128,8 +133,12 @@ class Etcd:
     def keys(self, key_prefix: str) -> list[str]:
         """The keys that begin so."""
         request = self._range(key_prefix) | {"keys_only": True}
-        entries = self._call("kv/range", request).get("kvs", ())
-        return [b64decode(kv["key"]).decode().removeprefix(f"{self._prefix}/") for kv in entries]
+        return [self._name(kv) for kv in self._call("kv/range", request).get("kvs", ())]
+
+    def values(self, key_prefix: str) -> dict[str, bytes]:
+        """The values of the keys that begin so, by key."""
+        entries = self._call("kv/range", self._range(key_prefix)).get("kvs", ())
+        return {self._name(kv): b64decode(kv.get("value", "")) for kv in entries}
 
     def close(self) -> None:
         """Close the connection."""
@@ -183,6 +192,10 @@ class Etcd:
     def _key(self, name: str) -> str:
         """A key below the prefix, in base64 as requests need it."""
         return b64encode(f"{self._prefix}/{name}".encode()).decode()
+
+    def _name(self, entry: dict[str, str]) -> str:
+        """The name of the key of an answer's entry, without the prefix."""
+        return b64decode(entry["key"]).decode().removeprefix(f"{self._prefix}/")
 
     def _range(self, key_prefix: str) -> dict[str, Any]:
         """The range of all keys that begin so."""

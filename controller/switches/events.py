@@ -638,9 +638,10 @@ LeaderChanged = Kind(
 )
 LeadershipLost = Kind(
     "deposed",
-    "instance",
-    "This controller was the leader, but its lease has ended. Its process restarts.",
-    line="{node} no longer leads and restarts",
+    "instance; reason",
+    "This controller was the leader, but its lease has ended, or it has resigned, because far more "
+    "switches are connected to another controller. Its process restarts.",
+    line="{node} no longer leads and restarts: {text}",
 )
 LeaderWaits = Kind(
     "not-ready",

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from controller.cluster.election import (
+    GIVE_WAY_AFTER,
     LEADER_PERIOD,
     LEASE_MARGIN,
     LEASE_SECONDS,
@@ -20,6 +21,8 @@ class Etcd:
     def __init__(self):
         self.now, self.revision, self.key, self.leases = 0.0, 1, None, {}
         self.numbers = count(1)
+        self.leased = {}
+        """By key, the value and its lease."""
 
     def pass_time(self, seconds):
         self.now += seconds
@@ -30,6 +33,7 @@ class Etcd:
         del self.leases[lease]
         if self.key and self.key[0] == lease:
             self.key = None
+        self.leased = {key: one for key, one in self.leased.items() if one[1] != lease}
 
 
 class Wire:
@@ -77,6 +81,15 @@ class Wire:
 
     def revoke(self, lease):
         self._call(lambda: self.etcd.end(lease))
+
+    def put_with_lease(self, key, value, lease):
+        self._call(lambda: self.etcd.leased.update({key: (value, lease)}))
+
+    def values(self, start):
+        leased = self.etcd.leased.items()
+        return self._call(
+            lambda: {key: value for key, (value, _) in leased if key.startswith(start)}
+        )
 
 
 class World:
@@ -139,6 +152,58 @@ def test_a_cut_off_leader_stops_before_another_begins(cut):
         assert world.step(0, 1) == ["c1"]
         assert world.instances[0].view.leader == "c1"
         assert not world.instances[0].view.trouble
+
+
+def test_a_leader_gives_way_to_an_instance_with_far_more_switches():
+    world = World()
+    world.step(0, 1)
+    first, second = world.instances
+    first.note_tick(6, 13)
+    second.note_tick(13, 13)
+    for _ in range(int(GIVE_WAY_AFTER / LEADER_PERIOD)):
+        assert world.step(0, 1) == ["c0"]
+    assert world.until("c1", 0, 1) <= 3 * LEADER_PERIOD
+    assert first.gave_way == "6 switches are connected to it, and 13 to c1"
+    for _ in range(200):
+        assert world.step(0, 1) == ["c1"]
+
+
+@pytest.mark.parametrize("counts", [(0, 0), (7, 13), (13, 0), (1, 2)])
+def test_a_leader_gives_no_way_to_an_instance_with_few_more_switches(counts):
+    world = World()
+    world.step(0, 1)
+    for instance, switches in zip(world.instances, counts, strict=True):
+        instance.note_tick(switches, 13)
+    for _ in range(200):
+        assert world.step(0, 1) == ["c0"]
+
+
+def test_a_leader_with_all_switches_of_a_smaller_build_gives_no_way():
+    """The build of the other's folder is an older one."""
+    world = World()
+    world.step(0, 1)
+    world.instances[0].note_tick(6, 6)
+    world.instances[1].note_tick(13, 13)
+    for _ in range(200):
+        assert world.step(0, 1) == ["c0"]
+
+
+@pytest.mark.parametrize("ends", ["switches", "instance"])
+def test_a_short_lack_of_switches_ends_no_leadership(ends):
+    world = World()
+    world.step(0, 1)
+    for _ in range(5):
+        world.instances[0].note_tick(0, 13)
+        world.instances[1].note_tick(13, 13)
+        for _ in range(int((GIVE_WAY_AFTER - LEASE_SECONDS) / LEADER_PERIOD) - 2):
+            assert world.step(0, 1) == ["c0"]
+        running = 0, 1
+        if ends == "switches":
+            world.instances[0].note_tick(13, 13)
+        else:
+            running = (0,)  # the other's number goes with its lease
+        for _ in range(int(LEASE_SECONDS / LEADER_PERIOD) + 2):
+            assert world.step(*running) == ["c0"]
 
 
 def test_a_leader_that_was_stopped_does_not_lead_when_it_wakes():

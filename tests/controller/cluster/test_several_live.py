@@ -193,6 +193,19 @@ def test_a_build_whose_move_was_refused_or_undone_is_new_at_the_next_sighup(tmp_
         a.says(f"all connected switches hold build {load(first).identity}")
 
 
+@pytest.mark.long
+def test_a_leader_that_no_switch_reaches_gives_way(tmp_path, switches):
+    """It stayed the leader as it reached the store, and nobody repaired the fabric."""
+    first, _ = two_builds(tmp_path)
+    with group(tmp_path, first) as (_, a, b):
+        join(switches.vsctl, BRIDGES, a, b)
+        until(a.complete, "the fabric is a's")
+        join(switches.vsctl, BRIDGES, b)
+        a.says(f"0 switches are connected to it, and {SWITCHES} to b")
+        until(b.complete, "the fabric is b's")
+        until(lambda: a.leading().get("leader") == "b", "a follows")
+
+
 def test_open_vswitch_refuses_a_deposed_master(tmp_path, switches):
     """A role of an older term, and changes of what is a slave by now: all that the proof needs."""
     first, _ = two_builds(tmp_path)
