@@ -2,8 +2,8 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-# Many wait for switches: two cores are busy with four.
-PYTEST := $(BIN)/pytest -n 4 --dist loadgroup --no-loadscope-reorder
+# Many wait for switches: four left two cores idle for an eighth of the time.
+PYTEST := $(BIN)/pytest -n 5 --dist loadgroup --no-loadscope-reorder
 EXTRAS := ryu,os-ken,http,mininet,plots,analyse,cluster,docs
 DEMO_EXTRAS := ryu,mininet
 
