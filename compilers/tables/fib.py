@@ -117,12 +117,25 @@ class Fib:
         for value, destination in zip(values, destinations, strict=True):
             # The aggregate first, so that the longer prefix overwrites it where there is one.
             for prefix in (self.routes.aggregate[destination], destination):
-                if 0 <= prefix < len(self.first_of_prefix) - 1:
-                    start, end = self.first_of_prefix[prefix : prefix + 2]
-                    group, row = np.divmod(self.by_prefix[start:end], rows)
-                    matched = by_group[group, :, row]
-                    value[group] = np.where(matched == none, value[group], matched)
+                group, row = self.rows_of_prefix(int(prefix))
+                matched = by_group[group, :, row]
+                value[group] = np.where(matched == none, value[group], matched)
         return values.reshape(len(destinations), len(egress)).T
+
+    def rows_of_prefix(self, prefix: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Return the groups of switches with a row for a prefix, and the row's index in each group.
+
+        Both are int64[N], of stored rows with aggregates. N is 0 for a prefix that no group has,
+        such as -1, which stands for no aggregate.
+
+        Args:
+            prefix: its number.
+        """
+        if not 0 <= prefix < len(self.first_of_prefix) - 1:
+            return np.zeros(0, np.int64), np.zeros(0, np.int64)
+        start, end = self.first_of_prefix[prefix : prefix + 2]
+        # `by_prefix` counts the rows of all groups through: row r of group g has index g * R + r.
+        return np.divmod(self.by_prefix[start:end], self.routes.prefix.shape[1])
 
     def next_switch(self, destinations: NDArray[np.int64]) -> NDArray[np.int32]:
         """Return the next switch from every switch towards each destination, int32[S, D].

@@ -184,25 +184,8 @@ def write_rounds(build: Build, fib: Fib, block: CellLevels, rounds: NDArray[np.u
         (block.aggregates, aggregate_rounds),
     ):
         for prefix, by_switch in zip(prefixes.tolist(), rounds_of_prefixes.T, strict=True):
-            # -1 stands for no aggregate, and no row has a prefix above the last of `fib`.
-            if 0 <= prefix < len(fib.first_of_prefix) - 1:
-                group, row = _rows_of_prefix(fib, prefix, rows)
-                by_group[group, :, row] = by_switch.reshape(groups, -1)[group]
-
-
-def _rows_of_prefix(
-    fib: Fib, prefix: int, rows: int
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The groups of switches that have a row for a prefix, and the index of the row in each group.
-
-    Args:
-        fib: with an index of rows by prefix.
-        prefix: its number.
-        rows: R, how many rows each switch has.
-    """
-    start, end = fib.first_of_prefix[prefix : prefix + 2]
-    # `by_prefix` counts the rows of all groups through: row r of group g has index g * R + r.
-    return np.divmod(fib.by_prefix[start:end], rows)
+            group, row = fib.rows_of_prefix(prefix)
+            by_group[group, :, row] = by_switch.reshape(groups, -1)[group]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -268,7 +251,7 @@ def has_own_row(routes: Routes, fib: Fib, destinations: NDArray[np.int64]) -> ND
     by_group = routes.egress.reshape(groups, -1, rows)  # [groups, switches of a group, R]
     has_row = np.zeros((len(destinations), *by_group.shape[:2]), np.bool_)
     for index, destination in enumerate(destinations.tolist()):
-        group, row = _rows_of_prefix(fib, destination, rows)
+        group, row = fib.rows_of_prefix(destination)
         has_row[index, group] = by_group[group, :, row] != none
     return has_row.reshape(len(destinations), -1).T
 
