@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from compilers.memory import GB, available
-from compilers.spec.policy import LARGEST_SEARCH, classes_are_constructed
+from compilers.spec.policy import LARGEST_SEARCH, constructed_instead_of_searched
 from compilers.topology.families import (
     build_topology,
     check_topology,
@@ -116,7 +116,9 @@ class MemoryBound:
         if not has_other_ports:
             is_computed = family.constructed or family.hierarchy(values) > 1
             return replace(self, per_end=TABLE_BYTES, per_pair=0 if is_computed else ROW_BYTES)
-        is_computed = family.constructed or classes_are_constructed(family, values, self.switches)
+        is_computed = family.constructed or constructed_instead_of_searched(
+            family, values, self.switches
+        )
         return replace(self, per_end=REPAIR_BYTES, per_pair=0 if is_computed else SEARCH_BYTES)
 
     def measured(self) -> MemoryBound:

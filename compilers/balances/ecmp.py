@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from compilers.spec.balance_words import MEASURED, UNIFORM
 from compilers.spec.balances import NO_OTHER_KEYS, ROUTING, Balance
 from compilers.spec.forwarding import Forwarding
-from compilers.spec.policy import EQUAL_COST, LARGEST_SEARCH, classes_are_constructed
+from compilers.spec.policy import EQUAL_COST, LARGEST_SEARCH, constructed_instead_of_searched
 from compilers.topology.family import Family
 from compilers.topology.labelled_graph import Parameters, Topology
 from inventory.problems import Finding
@@ -74,7 +74,7 @@ class Ecmp(Balance):
             given = f"{self.name} in {family.name}, which has one"
             todo = "write minimal, or spread or compact-valiant for longer paths as well"
             yield Finding(ROUTING, required, given, todo)
-        elif classes_are_constructed(family, parameters, family.order(parameters)):
+        elif constructed_instead_of_searched(family, parameters, family.order(parameters)):
             required = f"another balance for more than {LARGEST_SEARCH:,} switches"
             todo = "their alternates are constructed: compact-valiant"
             yield Finding(ROUTING, required, f"{self.name} for {family.order(parameters):,}", todo)

@@ -196,10 +196,10 @@ class PolarStar(Family):
         self, tables: Any, topology: Topology, wiring: Any, forwarding: Any, module: Any
     ) -> Any:
         """Construct classes in fabrics that are too large for a search; None for others."""
-        from compilers.spec.policy import classes_are_constructed
+        from compilers.spec.policy import constructed_instead_of_searched
 
         del module
-        if not classes_are_constructed(self, topology.parameters, topology.graph.order):
+        if not constructed_instead_of_searched(self, topology.parameters, topology.graph.order):
             return None
         return construction(self.name).with_alternates_and_repairs(
             tables, topology, wiring, forwarding
@@ -212,13 +212,13 @@ class PolarStar(Family):
 
         Only fabrics that are too large for a search have them.
         """
-        from compilers.spec.policy import classes_are_constructed
+        from compilers.spec.policy import constructed_instead_of_searched
 
         del forwarding
         most_links, order = wiring.port.shape[1], topology.graph.order
         if classes != 3 * most_links or not is_whole(topology):
             return None
-        large = classes_are_constructed(self, topology.parameters, order)
+        large = constructed_instead_of_searched(self, topology.parameters, order)
         return construction(self.name).alternates(topology, most_links) if large else None
 
     def constructed_classes(self, parameters: Parameters) -> bool:

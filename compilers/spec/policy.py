@@ -33,19 +33,18 @@ EQUAL_COST = "equal-cost"
 """The value of `routing.minimal_share` for the same share as each alternate."""
 
 
-def classes_are_constructed(
+def constructed_instead_of_searched(
     family: Family, parameters: Mapping[str, int | str], switch_count: int
 ) -> bool:
-    """Whether the classes of a fabric are constructed because it is too large for a search.
+    """Whether a family constructs the classes of a fabric that is too large for a search.
 
-    This is so for a large PolarStar. It is not so for PolarFly (`Family.constructed`), which
-    constructs its classes at any size.
+    This is so for a large PolarStar. It is not so for PolarFly: that constructs its classes at any
+    size (`Family.constructed`), so that nothing is ever searched for.
 
     Args:
         family: of the fabric.
         parameters: of the family.
         switch_count: how many switches the fabric has, if none is missing.
     """
-    if switch_count <= LARGEST_SEARCH or family.constructed:
-        return False
-    return family.constructed_classes(parameters)
+    is_too_large = switch_count > LARGEST_SEARCH
+    return is_too_large and not family.constructed and family.constructed_classes(parameters)
