@@ -16,15 +16,13 @@ from compilers.spec.balances import balance_named
 from compilers.spec.fabric_spec import FabricSpec, RoutingSpec
 from compilers.spec.features import (
     ADJACENT_NEEDS,
-    BOUNCES,
     IN_NODE_TYPES,
-    MARKS,
     MULTIPATH,
     PROTECT_NEEDS,
-    REPAIR,
     TRANSIT,
     TRANSIT_NEEDS,
     UNEQUAL_SHARES,
+    WITH_BGP,
 )
 from compilers.spec.node_systems import systems_of
 from compilers.spec.policy import EQUAL_COST, EVERY_HOP
@@ -44,8 +42,6 @@ LEAST_POLICY: dict[str, str | None] = {
     "demand": None,
 }
 """The keys of a policy that `on_missing: minimal` reduces, each with its least value."""
-NOT_WITH_BGP = frozenset({REPAIR, BOUNCES, MARKS, UNEQUAL_SHARES})
-"""Features that no system has with eBGP (`compilers.targets.routed.bgp.bgp_checks`)."""
 
 
 def system_findings(spec: FabricSpec, inventory: Inventory | None) -> Iterator[Finding]:
@@ -158,7 +154,7 @@ def _systems_without(
 
 def _any_without_for_bgp(spec: FabricSpec, systems: Iterable[str], needs: frozenset[str]) -> bool:
     """Whether a system routes by eBGP, and for this reason lacks one of the features."""
-    if not _has_bgp(spec) or not needs & NOT_WITH_BGP:
+    if not _has_bgp(spec) or needs <= WITH_BGP:
         return False
     return any(_routes_by_bgp(_target(name)) for name in systems)
 

@@ -34,6 +34,9 @@ FEATURES = IN_PACKETS | frozenset(
 )
 """All features."""
 
+WITH_BGP = frozenset({MULTIPATH, INGRESS, AGGREGATES, TRANSIT})
+"""Features that a system may have with eBGP, which finds paths of its own; it lacks all others."""
+
 PROTECT_NEEDS = {
     "none": frozenset[str](),
     "link": frozenset({REPAIR}),

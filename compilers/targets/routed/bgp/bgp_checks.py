@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from compilers.readers.bgp.bgp_reader import BgpReader
 from compilers.readers.bgp.bgp_speaker import BgpSwitch, SpeakerOptions
-from compilers.spec.features import AGGREGATES, INGRESS, MULTIPATH, TRANSIT
+from compilers.spec.features import INGRESS, MULTIPATH, WITH_BGP
 from compilers.spec.node_systems import CONTROL_KEYS
 from compilers.tables.build import Build
 from compilers.targets.addition import Addition
@@ -141,15 +141,15 @@ def require_bgp(build: Build, target: str, chosen: Chosen, no_resolution_reason:
     if has_wcmp(chosen) and not build.forwarding.every_hop:
         required = "false without `transit: ecmp`, where a prefix has one path"
         raise InputError.of(required, "true", key=CONTROL_KEYS[WCMP])
-    features = {AGGREGATES, TRANSIT}
+    features = WITH_BGP
     # Where every hop shares packets, those from hosts need no static routes.
-    if build.forwarding.every_hop or not no_resolution_reason:
-        features |= {INGRESS, MULTIPATH}
+    if no_resolution_reason and not build.forwarding.every_hop:
+        features -= {INGRESS, MULTIPATH}
     title = f"{target} with eBGP"
     has_alternates = build.tables.classes.alternate.shape[2] > 0
     if no_resolution_reason and has_alternates:
         title += f" ({no_resolution_reason})"
-    Capabilities(frozenset(features)).require(build, title)
+    Capabilities(features).require(build, title)
 
 
 def as_number_problems(numbers: NDArray[np.int64]) -> list[Problem]:
