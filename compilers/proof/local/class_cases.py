@@ -11,9 +11,9 @@ cases. First, link 3 is down, and packets take link 5. While nothing is down, pa
 by link 3 take link 5, too: they take the same link as in the first case, so that case covers them.
 Second, link 5 is down, and packets that came in by link 3 go back over link 3.
 
-`class_states` fills `ClassStates` from the tables of a build. Its last step is `tabulate_classes`,
-which asks the forwarding rule (`compilers.forwarding.rule`) once for each case. `state_proof` then
-proves from the cases that packets arrive, and follows packets only where they do not suffice.
+`class_states` makes the `ClassStates` of a build. For that it calls `tabulate_classes`, which asks
+the forwarding rule (`compilers.forwarding.rule`) once for each case. `state_proof` then proves from
+the cases that packets arrive, and follows packets only where they do not suffice.
 
 Letters in the loops: p the forwarding program, s a switch, k one of its links, c an egress class of
 the switch, t a neighbour of a neighbour.
@@ -146,31 +146,39 @@ def link_taken(next_link: Any) -> Any:
 
 
 @loop
-def tabulate_classes(states: ClassStates, choice_counts: Array, may_fail: Array) -> None:
-    """Ask the forwarding rule about all egress classes: write `cases`, `bounce_link` and `summary`.
+def tabulate_classes(
+    p: Program, sole_link: Array, choice_counts: Array, may_fail: Array
+) -> tuple[Array, Array, Array]:
+    """Ask the forwarding rule about all egress classes.
 
     Args:
-        states: these three fields are written; all others are filled already.
+        p: the tables of all switches.
+        sole_link: int16[S, C], as in `ClassStates`.
         choice_counts: int16[S, C], how many choices packets of hosts have.
         may_fail: bool[2], whether links and whether switches may be down.
+
+    Returns:
+        The arrays `cases`, `bounce_link` and `summary` of `ClassStates`.
     """
-    p = states.program
     switches, classes, _ = p.order.shape
     most_links = p.far.shape[1]
     failed = np.empty(1, np.int64)
     link_to = np.full(switches, NONE, np.int16)
     joined = np.zeros((most_links, most_links), np.bool_)
+    cases = np.empty((switches, classes, CASES, 2), np.int16)
+    bounce_link = np.full((switches, classes), NONE, np.int16)
+    summary = np.empty((switches, classes), np.int64)
     for s in range(switches):
         if may_fail[NODE]:
             write_joined(p, s, link_to, joined)
         for c in range(classes):
-            minimal = p.order[s, c, 0]
-            states.bounce_link[s, c] = NONE
+            minimal, sole = p.order[s, c, 0], sole_link[s, c]
             if minimal >= 0:
-                states.bounce_link[s, c] = transit(p, s, minimal, c, failed[:0])
-            count = write_cases(states, s, c, may_fail, failed)
-            clear = minimal >= 0 and cases_are_clear(states.cases[s, c], count, joined)
-            states.summary[s, c] = class_summary(states, s, c, int(choice_counts[s, c]), clear)
+                bounce_link[s, c] = transit(p, s, minimal, c, failed[:0])
+            count = write_cases(p, s, c, sole, may_fail, failed, cases[s, c])
+            clear = minimal >= 0 and cases_are_clear(cases[s, c], count, joined)
+            summary[s, c] = class_summary(p, s, c, sole, int(choice_counts[s, c]), clear)
+    return cases, bounce_link, summary
 
 
 @loop
@@ -213,32 +221,36 @@ def ingress_at(p: Program, s: int, c: int, index: int) -> int:
 
 
 @loop
-def write_cases(states: ClassStates, s: int, c: int, may_fail: Array, failed: Array) -> int:
+def write_cases(
+    p: Program, s: int, c: int, sole: int, may_fail: Array, failed: Array, cases: Array
+) -> int:
     """Write the cases of a class for all ingress links.
 
     A class with more than CASES cases gets a single case with LOST instead, as if its packets were
     lost. `state_proof` cannot prove anything from it, and follows the packets of this class.
 
     Args:
-        states: its cases are written.
+        p: the tables of all switches.
         s: the switch.
         c: the class.
+        sole: its only balanced link, or NONE, or SEVERAL.
         may_fail: bool[2], whether links and whether switches may be down.
         failed: int64[1], scratch.
+        cases: int16[CASES, 2], written.
 
     Returns:
         How many cases were written.
     """
-    p, cases, count = states.program, states.cases[s, c], 0
+    count = 0
     for index in range(p.order.shape[2] + 2):
         ingress = ingress_at(p, s, c, index)
         # A packet of a host that has several links takes one that is up. What the switch behind it
         # does with the packet is proved by the cases of that switch.
-        if ingress == NONE or (ingress == HOST and states.sole_link[s, c] == SEVERAL):
+        if ingress == NONE or (ingress == HOST and sole == SEVERAL):
             continue
         next_link = transit(p, s, ingress, c, failed[:0])
-        if ingress == HOST and states.sole_link[s, c] >= 0:
-            next_link = states.sole_link[s, c]
+        if ingress == HOST and sole >= 0:
+            next_link = sole
         added = CAME_BY_MINIMAL if ingress == p.order[s, c, 0] else 0
         # Nothing is down. Packets that take the minimal link then need no case: that minimal paths
         # arrive is proved before (`minimal_paths`).
@@ -304,18 +316,18 @@ def cases_are_clear(cases: Array, count: int, joined: Array) -> bool:
 
 
 @loop
-def class_summary(states: ClassStates, s: int, c: int, choices: int, clear: bool) -> int:
+def class_summary(p: Program, s: int, c: int, sole: int, choices: int, clear: bool) -> int:
     """The value of `ClassStates.summary` for a class.
 
     Args:
-        states: its program and `sole_link` are read.
+        p: the tables of all switches.
         s: the switch.
         c: the class.
+        sole: its only balanced link, or NONE, or SEVERAL.
         choices: how many choices packets of hosts have.
         clear: whether the class is clear (`cases_are_clear`).
     """
-    p = states.program
-    minimal, sole = p.order[s, c, 0], states.sole_link[s, c]
+    minimal = p.order[s, c, 0]
     summary = choices | (CLEAR_BIT if clear else 0)
     if sole != NONE and sole != minimal:
         summary |= DETOURS_BIT

@@ -7,7 +7,7 @@ links*), and what the forwarding rule does with packets in transit.
 
 This module reads the balanced links from the weights of the tables. It goes through the tables in
 blocks of switches, so that it never has the alternates of all switches in one array.
-`class_cases.tabulate_classes` asks the rule.
+`class_cases.tabulate_classes` asks the forwarding rule.
 """
 
 from __future__ import annotations
@@ -21,7 +21,6 @@ from compilers.forwarding.machine_code import for_packets
 from compilers.forwarding.program import program_of
 from compilers.forwarding.walks import packet_count
 from compilers.proof.local.class_cases import (
-    CASES,
     NONE,
     SEVERAL,
     ClassStates,
@@ -62,39 +61,32 @@ def class_states(build: Build, may_fail: NDArray[np.bool_]) -> ClassStates:
         may_fail: bool[2], whether links may be down, and whether switches may (`LINK`, `NODE`).
     """
     wiring = build.wiring
-    most_links = wiring.far.shape[1]
+    switches, most_links = wiring.far.shape
     program = program_of(build, shares=False)
-    shape = len(wiring.far), build.tables.classes.port.shape[1]
-    choices = np.zeros(shape, np.int16)
-    # The balanced link of a class if there is only one, else NONE or SEVERAL.
-    sole_link = np.full(shape, NONE, np.int16)
+    shape = switches, build.tables.classes.port.shape[1]
+    choice_count = np.zeros(shape, np.int16)
+    sole_link = np.zeros(shape, np.int16)
     balanced_links = np.zeros((*shape, (most_links + 7) // 8), np.uint8)
     port_use = PortUse.of(wiring)
     for block in switch_blocks(build):
         minimal = program.order[block, :, MINIMAL_LINK]
         balanced = balanced_links_of(classes_of(build, block), port_use.part(block), minimal)
-        balanced_links[block], choices[block] = balanced.links, balanced.choices
-        link_count = count_set_bits(balanced.links)
-        sole_link[block][link_count > 1] = SEVERAL
-        single = np.nonzero(link_count == 1)
-        sole_link[block][single] = np.unpackbits(balanced.links[single], axis=1).argmax(axis=1)
+        balanced_links[block], choice_count[block] = balanced.links, balanced.choices
+        sole_link[block] = _sole_links(balanced.links)
+    tabulate = for_packets(packet_count(build), tabulate_classes)
+    cases, bounce_link, summary = tabulate(program, sole_link, choice_count, may_fail)
     has_hosts = build.topology.endpoints.copy()
-    states = ClassStates(
+    return ClassStates(
         program=program,
         sole_link=sole_link,
         balanced_links=balanced_links,
         marks=build.forwarding.marks,
-        cases=np.empty((*shape, CASES, 2), np.int16),
-        bounce_link=np.empty(shape, np.int16),
-        summary=np.empty(shape, np.int64),
+        cases=cases,
+        bounce_link=bounce_link,
+        summary=summary,
         has_hosts=has_hosts,
         in_use=has_hosts | (wiring.far >= 0).any(axis=1),
     )
-    # Machine code if there are many packets, else Python. It fills `cases`, `bounce_link` and
-    # `summary` of the states.
-    tabulate = for_packets(packet_count(build), tabulate_classes)
-    tabulate(states, choices, may_fail)
-    return states
 
 
 def balanced_links_of(part: Build, port_use: PortUse, minimal: NDArray[np.int16]) -> BalancedLinks:
@@ -117,6 +109,20 @@ def balanced_links_of(part: Build, port_use: PortUse, minimal: NDArray[np.int16]
     byte, bit = byte_and_bit(minimal[s, c])
     alternates.links[s, c, byte] |= bit
     return BalancedLinks(alternates.links, alternates.choices + uses_minimal)
+
+
+def _sole_links(balanced_links: NDArray[np.uint8]) -> NDArray[np.int16]:
+    """The only balanced link of each class, int16[n, C]: NONE or SEVERAL if it has not just one.
+
+    Args:
+        balanced_links: uint8[n, C, B], of `BalancedLinks`.
+    """
+    link_count = count_set_bits(balanced_links)
+    sole_link = np.where(link_count > 1, SEVERAL, NONE).astype(np.int16)
+    has_one = link_count == 1
+    # In a class with one bit, the first highest bit is that bit.
+    sole_link[has_one] = np.unpackbits(balanced_links[has_one], axis=1).argmax(axis=1)
+    return sole_link
 
 
 def _packed_alternates(weight: AlternateWeights, packed: AlternateLinks) -> BalancedLinks:
