@@ -311,11 +311,11 @@ class Switch:
             self._refuse(None)
         elif self._profile_known or is_open_vswitch(replies[Multipart.DESC]):
             self._profile_known = True
-            self._correct(self.vertex, content)
+            self._send_difference(self.vertex, content)
         else:
-            self._learn()
+            self._learn_features()
 
-    def _learn(self) -> None:
+    def _learn_features(self) -> None:
         """Ask the switch for its features, and read it again: it may take time to tell them."""
 
         def take_features(replies: Replies) -> None:
@@ -325,23 +325,30 @@ class Switch:
                 return
             self._profile_known = True
             able, self._limits = features(*(replies[kind] for kind in FEATURE_REQUESTS))
-            self._lower(self.vertex, able)
+            self._lower_profile(self.vertex, able)
             self.read()
 
         self.talk.ask_all(FEATURE_REQUESTS, take_features, FEATURES_PATIENCE)
 
-    def _lower(self, vertex: int, able: Profile) -> None:
-        """Note that the switch can do no more than this; its program may be of a lesser profile."""
+    def _lower_profile(self, vertex: int, able: Profile) -> bool:
+        """Note that the switch can do no more than this.
+
+        Returns:
+            Whether the profile of its program has changed. It has not if that program asks for no
+            more, nor if the program of this build has no simpler form.
+        """
         programs = self.owner.current.programs
         before = programs.profile(vertex)
         self.shown_profile = self.shown_profile.within(able)
         programs.restrict(vertex, self.shown_profile)
         lowered_to = programs.profile(vertex)
-        if lowered_to != before:
-            build, name = self.owner.current.build, self.owner.current.names[vertex]
-            deviations = "; ".join(lowered_to.deviations(build)) if build else ""
-            text = deviations or "it does all that this build asks for"
-            self.owner.tell(ProfileLowered(name, lowered_to.name, text))
+        if lowered_to == before:
+            return False
+        build, name = self.owner.current.build, self.owner.current.names[vertex]
+        deviations = "; ".join(lowered_to.deviations(build)) if build else ""
+        text = deviations or "it does all that this build asks for"
+        self.owner.tell(ProfileLowered(name, lowered_to.name, text))
+        return True
 
     def _difference(
         self, content: reconcile.SwitchContent
@@ -357,8 +364,8 @@ class Switch:
         self.holds = sum(map(len, content.blocks)) + len(content.foreign), len(content.groups)
         return program, reconcile.difference(program, content, self.owner.foreign)
 
-    def _correct(self, vertex: int, content: reconcile.SwitchContent) -> None:
-        """Give the switch the difference to its program; during a survey, nothing."""
+    def _send_difference(self, vertex: int, content: reconcile.SwitchContent) -> None:
+        """Send the switch the difference to its program; during a survey, nothing."""
         if self.owner.survey is not None:
             self.owner.survey[vertex] = content.marker
             self._end_turn()
@@ -384,7 +391,7 @@ class Switch:
         self.state, self._confirmed_total = "changing", reconcile.Fingerprint.of(program)
         self._entries_sent = difference.added + difference.changed
         self._count_requested = False
-        self.talk.change(difference.parts, self._changed, self._request_counts)
+        self.talk.change(difference.parts, self._take_outcome, self._request_counts)
 
     def record_drift(self) -> bool:
         """Count a reading that found something else than was confirmed.
@@ -395,46 +402,52 @@ class Switch:
         self.drifts += 1
         return self.drifts >= MOST_DRIFTS
 
-    def _changed(self, outcome: ChangeOutcome) -> None:
-        """Take the outcome of a change: check it, try again with less, or give it up."""
+    def _take_outcome(self, outcome: ChangeOutcome) -> None:
+        """Take the outcome of a change."""
         if outcome.lost:
             return
-        if outcome.committed and self.reread_requested:
+        if not outcome.committed:
+            self._confirmed_total = None
+            self._take_refusal(outcome)
+        elif self.reread_requested:
             self._end_turn()
-            return
-        if outcome.committed:
+        else:
             self.state, self.has_unread_changes = "checking", True
             if not self._count_requested:
                 self._request_counts()
-            return
-        self._confirmed_total = None
-        if outcome.timed_out and self._timeouts < MOST_TIMEOUTS:
+
+    def _take_refusal(self, refusal: ChangeOutcome) -> None:
+        """Try a refused change again: as it is, or with a program that asks for less; or fail."""
+        if refusal.timed_out and self._timeouts < MOST_TIMEOUTS:
             self._timeouts += 1
             self.reread_requested = True
             self._end_turn()
-        elif self.vertex is None or not self._try_less(self.vertex, outcome):
-            self._fail(outcome)
+        elif self.vertex is None:
+            self._fail(refusal)
+        elif self._limits is None:
+            self._explain_by_features(self.vertex, refusal)
+        elif self._lower_profile(self.vertex, self._profile_after(self.vertex, refusal)):
+            self.read()
+        else:
+            self._fail(refusal)
 
-    def _try_less(self, vertex: int, refusal: ChangeOutcome) -> bool:
-        """If a refusal shows that the switch can do less, read it for a lesser program.
+    def _explain_by_features(self, vertex: int, refusal: ChangeOutcome) -> None:
+        """Ask a switch for its features that was not asked yet, if they may explain a refusal.
 
-        Returns:
-            Whether the refusal shows that.
+        They may if the refusal shows that the switch can do less than its profile says, or that it
+        is full.
         """
-        programs = self.owner.current.programs
-        profile = programs.profile(vertex)
-        less = lowered_profile(profile, refusal.first_errors)
-        if self._limits is None:
-            if less == profile and not asks_too_much(refusal.first_errors):
-                return False
-            self._lower(vertex, less)
-            self._learn()
-            return True
-        self._lower(vertex, less)
-        if programs.profile(vertex) == profile:
-            return False  # also where the program of this build has no simpler form
-        self.read()
-        return True
+        able = self._profile_after(vertex, refusal)
+        shows_less = able != self.owner.current.programs.profile(vertex)
+        if shows_less or asks_too_much(refusal.first_errors):
+            self._lower_profile(vertex, able)
+            self._learn_features()
+        else:
+            self._fail(refusal)
+
+    def _profile_after(self, vertex: int, refusal: ChangeOutcome) -> Profile:
+        """The profile of the switch's program without what a refusal shows that it cannot do."""
+        return lowered_profile(self.owner.current.programs.profile(vertex), refusal.first_errors)
 
     def _fail(self, refusal: ChangeOutcome) -> None:
         """Give a change up: the switch keeps what it had, or gets it back."""
