@@ -25,7 +25,14 @@ from numpy.typing import ArrayLike, NDArray
 from compilers.forwarding.intermediate_bounds import LOST_ON_LEG, add_packet_bounds
 from compilers.forwarding.machine_code import for_packets
 from compilers.forwarding.rule import DELIVER, DROP, Program, gives_up, marks
-from compilers.forwarding.state_hops import StateHops, joined, states_of_a_switch
+from compilers.forwarding.state_hops import (
+    StateHops,
+    joined,
+    place_of_hosts,
+    places_of_links,
+    state_numbers,
+    states_of_a_switch,
+)
 from compilers.forwarding.walks import Numbers, Walks
 from compilers.routing.intermediates import intermediates
 from compilers.tables.fib import LOOPED, LOST, MISDELIVERED, MOST_HOPS
@@ -215,15 +222,13 @@ class TabulatedHops:
         """
         first_legs, second_legs = self.legs
         switches = len(packets)
-        ends = np.where(first_legs.links_or_fault < 0, LOST_ON_LEG, first_legs.last_switch)
-        ends = ends.reshape(switches, -1).astype(np.int32)
-        first_arcs, second_arcs = (
-            _by_source(first_legs, switches),
-            _by_source(second_legs, switches),
-        )
+        leg_ends = np.where(first_legs.links_or_fault < 0, LOST_ON_LEG, first_legs.last_switch)
+        leg_ends = leg_ends.reshape(switches, -1).astype(np.int32)
+        first_arcs = _by_source(first_legs, switches)
+        second_arcs = _by_source(second_legs, switches)
         fewest, most = np.zeros((2, self.program.far.size), np.int64)
-        add = for_packets(int(np.count_nonzero(packets)) * ends.shape[1], add_packet_bounds)
-        add(first_arcs, ends, second_arcs, packets, fewest, most)
+        add = for_packets(int(np.count_nonzero(packets)) * leg_ends.shape[1], add_packet_bounds)
+        add(first_arcs, leg_ends, second_arcs, packets, fewest, most)
         return fewest, most
 
     def _followed(
@@ -246,7 +251,7 @@ class TabulatedHops:
                 may give up.
             only_first: whether only the first next hop of each state is taken.
         """
-        paths = _GrowingPaths.from_hosts(source, self.program.far.shape[1])
+        paths = _GrowingPaths.from_hosts(source, place_of_hosts(self.program))
         for links in range(MOST_HOPS + 1):
             destination_of_path = destination[paths.pair]
             egress = self.walks.all_egress[destination_of_path, paths.switch]
@@ -286,9 +291,7 @@ class TabulatedHops:
             index of a next hop in the arrays of `next_hops`; NO_CHOICE where there is none.
         """
         # By path: its state (any, if it has ended), and the first and the number of its next hops.
-        classes = self.program.order.shape[1]
-        ingress_places = states_of_a_switch(self.program) // classes
-        state = (paths.switch * ingress_places + paths.ingress_place) * classes + egress
+        state = state_numbers(self.program, paths.switch, paths.ingress_place, egress)
         state = np.where(paths.is_unfinished, state, 0)
         begin, count = self._begins[state], self.next_hops.count[state]
         # By copy: the path that it continues, and which copy of this path it is.
@@ -320,9 +323,8 @@ class TabulatedHops:
         marked = paths.is_unfinished & self.next_hops.is_marked[choice]
         paths.arcs = np.concatenate((paths.arcs, arc[None]))
         paths.is_marked = np.concatenate((paths.is_marked, marked[None]))
-        # Places of marked packets follow those of links and of hosts.
         far_link = np.where(paths.is_unfinished, p.far_link[paths.switch, link], 0)
-        paths.ingress_place = far_link + np.where(marked, most_links + 1, 0)
+        paths.ingress_place = places_of_links(p, far_link, marked)
         paths.switch = np.where(paths.is_unfinished, p.far[paths.switch, link], paths.switch)
 
 
@@ -348,18 +350,18 @@ class _GrowingPaths:
     """bool[m], whether the path goes on."""
 
     @classmethod
-    def from_hosts(cls, source: Numbers, most_links: int) -> _GrowingPaths:
+    def from_hosts(cls, source: Numbers, host_place: int) -> _GrowingPaths:
         """A path without links for each pair of switches, at the hosts of its source.
 
         Args:
             source: int64[n], the first switch of each pair.
-            most_links: K, which is the ingress place of hosts.
+            host_place: the ingress place of hosts.
         """
         n = len(source)
         return cls(
             pair=np.arange(n),
             switch=source,
-            ingress_place=np.full(n, most_links),
+            ingress_place=np.full(n, host_place),
             share=np.ones(n),
             links_or_fault=np.full(n, LOOPED, np.int16),
             arcs=np.zeros((0, n), np.int32),

@@ -2,9 +2,12 @@
 
 A *state* is here all that a next hop depends on, besides the failed elements: a switch, an ingress
 place and an egress class. (In `packet_states` the destination is known, and so the class is no part
-of a state.) States are numbered by switch, then by ingress place, then by class. The *ingress
-places* of a switch are its K links, then one place for hosts. Where packets are marked, K places
-follow, for marked packets by their ingress link.
+of a state.) The *ingress places* of a switch are its K links, then one place for hosts. Where
+packets are marked, K places follow, for marked packets by their ingress link.
+
+States are numbered by switch, then by ingress place, then by class. With K = 3 links and C = 2
+classes a switch has 4 places and 8 states: its state 7 is that of hosts' packets (place 3) of class
+1, and state 8 is the first of the next switch. `state_numbers` has the formula.
 
 `host_paths` follows the packets of hosts with the `StateHops` of a build.
 """
@@ -111,11 +114,48 @@ def joined(blocks: Sequence[StateHops]) -> StateHops:
     return StateHops(**columns)
 
 
+def places_of_a_switch(p: Program) -> int:
+    """How many ingress places a switch has."""
+    most_links = int(p.far.shape[1])
+    return 1 + 2 * most_links if marks(p) else 1 + most_links
+
+
 def states_of_a_switch(p: Program) -> int:
     """How many states a switch has: an ingress place and an egress class each."""
-    most_links, classes = int(p.far.shape[1]), int(p.order.shape[1])
-    places = 1 + 2 * most_links if marks(p) else 1 + most_links
-    return places * classes
+    return places_of_a_switch(p) * int(p.order.shape[1])
+
+
+def place_of_hosts(p: Program) -> int:
+    """The ingress place of packets of hosts."""
+    return int(p.far.shape[1])
+
+
+def places_of_links(p: Program, link: Numbers, is_marked: NDArray[np.bool_]) -> Numbers:
+    """The ingress places of packets from other switches, int64[n].
+
+    Args:
+        p: what switches hold.
+        link: int64[n], the ingress link of each packet.
+        is_marked: bool[n], whether it came with a mark.
+    """
+    first_place_of_marked = place_of_hosts(p) + 1
+    return link + np.where(is_marked, first_place_of_marked, 0)
+
+
+def state_numbers(
+    p: Program, switch: Numbers, place: Numbers, egress: NDArray[np.int16]
+) -> Numbers:
+    """The numbers of states, int64[n].
+
+    Args:
+        p: what switches hold.
+        switch: int64[n], the switch of each state.
+        place: int64[n], its ingress place.
+        egress: int16[n], its egress class.
+    """
+    classes = p.order.shape[1]
+    number: Numbers = (switch * places_of_a_switch(p) + place) * classes + egress
+    return number
 
 
 def _hops_of_switches(
@@ -130,10 +170,10 @@ def _hops_of_switches(
         next_of: answers for the states.
         switches: the range.
     """
-    most_links, classes = p.far.shape[1], p.order.shape[1]
-    place = np.arange(states_of_a_switch(p) // classes)
-    is_host, is_marked = place == most_links, place > most_links
-    link_of_place = np.where(is_marked, place - 1 - most_links, place)
+    classes, host_place = p.order.shape[1], place_of_hosts(p)
+    place = np.arange(places_of_a_switch(p))
+    is_host, is_marked = place == host_place, place > host_place
+    link_of_place = np.where(is_marked, place - 1 - host_place, place)
     ingress = np.where(is_host, HOST, link_of_place)
     tag = np.where(is_marked, MARKED, PLAIN)
     # bool[n, places], whether there is such an ingress place.
