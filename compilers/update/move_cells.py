@@ -44,6 +44,9 @@ NEVER = 255
 have.
 """
 
+NO_PATH = -1
+"""In place of the number of a path: there is none."""
+
 NOT_DELIVERED = "is not delivered"
 """A fault: the packet is dropped, or does not arrive within `MoveCells.hop_bound` links."""
 SENT_BACK = "is sent back to where it came from"
@@ -226,10 +229,8 @@ class MoveCells:
         has_new_row[:count] = self.level[:count] <= carried_out[:, None]
         # Both builds get as many paths; the paths of the build with fewer are repeated.
         path = np.arange(max(len(self.next_before), len(self.next_after)))
-        before, after = (
-            self.next_before[path % len(self.next_before)],
-            self.next_after[path % len(self.next_after)],
-        )
+        before = self.next_before[path % len(self.next_before)]
+        after = self.next_after[path % len(self.next_after)]
         next_node = np.where(has_new_row, after, before)
         next_cell = next_node.astype(np.int64) * width + np.arange(width)
         next_of_nodes = next_node[:, :count]  # without row M
@@ -274,8 +275,11 @@ class MoveCells:
     def _bounced_and_lost(self, state: _State, lost: NDArray[np.bool_]) -> NDArray[np.bool_]:
         """Whether a packet is lost if it comes to a switch from the next hop of this switch.
 
-        The switch bounces the packet. If the next hop of the switch that it comes to is the switch
-        that bounced it, it is bounced again there, and so on.
+        The switch bounces the packet. For example, node 4 has the next hop 7, gets a packet from
+        there, and bounces it to node 9. If no next hop of node 9 is node 4, node 9 forwards the
+        packet like any packet in transit. Else node 9, too, got the packet from its next hop, and
+        bounces it on, say to node 12, and so on. A packet is lost if this chain comes to a node
+        that loses packets in transit, or never ends.
 
         Args:
             state: the state.
@@ -285,23 +289,24 @@ class MoveCells:
             bool[W, M, D], for packets from the next node on each of W paths.
         """
         count, width = lost.shape
-        column, node = np.arange(width), np.arange(count)[:, None]
-        bounced_to = self._bounce_nodes(state)
-        # bool[W', W, M, D], for each packet whether path W' of the switch that it comes to leads
-        # back; then whether any path does, and the first that does.
-        leads_back = state.next_node[:, bounced_to, column] == node
-        bounces_again = leads_back.any(axis=0)
-        path_back = leads_back.argmax(axis=0)
+        node, paths = np.arange(count)[:, None], len(state.next_node)
+        # int64[W, M, D], the flat index of the cell that a bounced packet comes to.
+        bounced_cell = self._bounce_nodes(state).astype(np.int64) * width + np.arange(width)
+        # int64[W, M, D], the first path of that cell that leads back to the node that bounced the
+        # packet: node 4 for node 9 in the example.
+        path_back = np.full(bounced_cell.shape, NO_PATH)
+        for path in reversed(range(paths)):
+            leads_back = state.next_node[path].take(bounced_cell) == node
+            path_back[leads_back] = path
         # In both arrays the last node stands for no switch: whatever is sent there is lost.
         lost_in_transit = np.append(lost, np.ones((1, width), np.bool_), axis=0)
-        lost_after_bounce = np.ones((len(state.next_node), count + 1, width), np.bool_)
+        lost_after_bounce = np.ones((paths, count + 1, width), np.bool_)
         # A chain of bounces is lost until it is found to end: one bounce more in each step.
         for _ in range(MOST_HOPS):
-            updated = np.where(
-                bounces_again,
-                lost_after_bounce[path_back, bounced_to, column],
-                lost_in_transit[bounced_to, column],
-            )
+            updated = lost_in_transit.take(bounced_cell)
+            for path in range(paths):
+                lost_on_path = lost_after_bounce[path].take(bounced_cell)
+                updated = np.where(path_back == path, lost_on_path, updated)
             if np.array_equal(updated, lost_after_bounce[:, :count]):
                 break
             lost_after_bounce[:, :count] = updated
@@ -414,12 +419,14 @@ class _RowsOfBuild:
         Returns:
             bool[M, D].
         """
-        count, column = len(lost), np.arange(lost.shape[1])  # a column is a destination
+        count = len(lost)
         has_row = self.has_row[:count]
         if not has_row.any():
             return np.zeros(lost.shape, np.bool_)
-        sent_back = state.leaves & self.has_row[state.next_node[:, :count], column]
-        arrives_lost = lost | (bounced_lost & sent_back).any(axis=0)
+        # A next hop with a row of this build may spread a packet to a switch whose next hop it is.
+        # That switch then bounces the packet.
+        may_bounce = state.leaves & self.has_row.take(state.next_cell[:, :count])
+        arrives_lost = lost | (bounced_lost & may_bounce).any(axis=0)
         # A switch that spreads a marked packet may send it to any neighbour.
         spread_lost = (
             self.spreads[:count] & has_row & _any_neighbour_in(arrives_lost, self.neighbours)
