@@ -261,7 +261,7 @@ class MoveCells:
         if len(self.spreads_before):
             neighbours = _neighbours(update.old, nodes.old_vertex, nodes.node_of_old)
             rows_that_mark.append(_RowsOfBuild(~state.has_new_row, self.spreads_before, neighbours))
-        has_learnt = update.is_in_place or bool((carried_out >= update.spread_round).all())
+        has_learnt = update.is_in_place or bool((carried_out >= update.learn_marks_round).all())
         if has_learnt and len(self.spreads_after):
             neighbours = _neighbours(update.new, nodes.new_vertex, nodes.node_of_new)
             rows_that_mark.append(_RowsOfBuild(state.has_new_row, self.spreads_after, neighbours))

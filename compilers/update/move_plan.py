@@ -14,6 +14,11 @@ A *cell* is a switch and a destination. Its *level* is the round in which its ro
 | one more round, in some moves | rows for marked packets, and rows by intermediates |
 | `Update.last_round` | hosts' packets get their alternates back; what nothing uses is removed |
 
+In an OpenFlow switch, the rows of routes and the groups name classes by numbers of one of two
+*generations*, two ranges of numbers. A move is *in place* if the new tables keep the generation of
+the old ones: then only rows and classes that differ change. Otherwise all numbers change, so every
+row and group changes (`difference` has the conditions).
+
 In shapes, S is the number of switches of the new build, R of the rows of a switch, M of the
 switches that either build has, and C of the classes of a switch.
 """
@@ -84,10 +89,10 @@ class Update:
     keeps_minimal: NDArray[np.bool_]
     """bool[M, C], the classes whose packets from hosts keep to the minimal port until the last
     round. All are False if no row changes, because then the paths behind alternates are the same
-    before and after; or if rows do not change in place, because then all groups for packets from
-    hosts come in the last round anyway."""
+    before and after; or if the move is not in place, because then hosts' packets keep to the old
+    rows of their classes until the last round, which brings the new ones."""
     last_round: int
-    """The number of the last round."""
+    """The number of the last round, in which hosts' packets get the new alternates."""
     pauses_intermediates: bool = False
     """Whether hosts' packets get no intermediate between the first round and the last, because rows
     by intermediates change. No packet may carry an intermediate then."""
@@ -116,7 +121,7 @@ class Update:
         return self.difference.is_in_place
 
     @property
-    def spread_round(self) -> int:
+    def learn_marks_round(self) -> int:
         """The round in which switches learn to spread the packets that the new tables mark.
 
         To spread a packet is to send it over a random link. All route rows are new by then, and the
@@ -125,15 +130,15 @@ class Update:
         return self.last_round - 1 if self.new.forwarding.marks else self.last_round
 
     @property
-    def carried_round(self) -> int:
-        """The round in which switches get the new rows by intermediates.
+    def learn_intermediates_round(self) -> int:
+        """The round in which switches learn the new rows by intermediates.
 
         No packet carries an intermediate then.
         """
         has_round = self.pauses_intermediates or self.swaps_mac_meaning
         return self.last_round - 1 if has_round else PREPARE
 
-    def forgetting_round(self, back: bool = False) -> int | None:
+    def forget_round(self, back: bool = False) -> int | None:
         """The round in which switches forget the meaning of marks or intermediates in packets.
 
         On the way forth they forget those of the old build. On the way back, when the move is

@@ -14,8 +14,8 @@ change in these rounds:
 | groups, and rows of classes | round 0 | the last round |
 | routes | the round of their level | the last round, or that of their aggregate |
 | local rows: hosts of the switch, answers to ARP and neighbour discovery | round 0 | the last |
-| spread rows, which spread marked packets | `Update.spread_round` | the last round |
-| carried rows, for packets that carry an intermediate | `Update.carried_round` | the last round |
+| spread rows, which spread marked packets | `Update.learn_marks_round` | the last round |
+| carried rows, for packets with an intermediate | `Update.learn_intermediates_round` | the last |
 | the marker, a row that names the build | the last round | |
 
 Rows for packets from hosts are the exception: some of them are removed in round 0 and come back in
@@ -181,10 +181,10 @@ class SwitchPrograms:
         yield from self._local_slots(before.local, after.local)
         last = constant_round(update.last_round)
         yield from slots_by_place(
-            before.carried, after.carried, constant_round(update.carried_round), last
+            before.carried, after.carried, constant_round(update.learn_intermediates_round), last
         )
         yield from slots_by_place(
-            before.spread, after.spread, constant_round(update.spread_round), last
+            before.spread, after.spread, constant_round(update.learn_marks_round), last
         )
         yield from slots_by_place([before.marker], [after.marker], last, last)
 
@@ -207,7 +207,7 @@ class SwitchPrograms:
             if _is_out_during_move(block):
                 round_of_rows = last
             elif _admits_other_macs(block):
-                round_of_rows = update.carried_round
+                round_of_rows = update.learn_intermediates_round
             return np.full(len(block), round_of_rows)
 
         def removed_in(block: Block) -> Numbers:
@@ -220,7 +220,7 @@ class SwitchPrograms:
             if _is_out_during_move(block):
                 round_of_rows = PREPARE
             elif update.swaps_mac_meaning and _admits_other_macs(block):
-                round_of_rows = update.carried_round
+                round_of_rows = update.learn_intermediates_round
             return np.full(len(block), round_of_rows)
 
         for slots in slots_by_place(before, after, added_in, removed_in):

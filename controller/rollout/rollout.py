@@ -199,7 +199,7 @@ class Rollout:
         update, inherited = programs.update, self.inherited
         goes_back = self.state == "back" or (inherited and inherited.direction == "back")
         steps_left = 0 if goes_back else 1  # going forth, at least one round has to be left
-        forgetting = update.forgetting_round(back=bool(goes_back))
+        forgetting = update.forget_round(back=bool(goes_back))
         if self._awaited and forgetting is not None:
             rounds_back = self.round - (forgetting - steps_left)
         else:
@@ -318,7 +318,7 @@ class Rollout:
     def _start_next_round(self) -> None:
         """Start the next round once its record is written; finish after the last one."""
         update = self.programs.update
-        forgets = self.round + 1 == update.forgetting_round()
+        forgets = self.round + 1 == update.forget_round()
         if self._has_to_await(self._left_out if forgets else ()):
             return
         if self.round == update.last_round:
@@ -446,7 +446,7 @@ class Rollout:
 
     def _awaits_way_back(self) -> bool:
         """Whether undoing this round waits for switches that may hold the last one."""
-        forgets = self.round == self.programs.update.forgetting_round(back=True)
+        forgets = self.round == self.programs.update.forget_round(back=True)
         return self._has_to_await(self._may_hold_last if forgets else ())
 
     def _stop(self, reason: str) -> None:
