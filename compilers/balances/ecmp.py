@@ -46,10 +46,11 @@ class Ecmp(Balance):
             yield Finding(("routing", "disjoint"), required, "edge", todo)
 
     def fitting(self, traffic: str, family: Family, topology: Topology) -> str | None:
-        """Return keys for uniform traffic, in families where pairs have several shortest paths.
+        """Return what a policy says after `balance: ecmp` if this balance suits; else None.
 
-        In trees, where some switches have no hosts and cannot be intermediates, return keys for
-        any traffic that is not measured.
+        That is nothing, or `, transit: ecmp`. The balance suits uniform traffic, in families where
+        pairs have several shortest paths. In trees, where some switches have no hosts and cannot be
+        intermediates, it suits any traffic that is not measured.
         """
         is_tree = not topology.endpoints.all()
         if not is_tree:
@@ -69,6 +70,8 @@ class Ecmp(Balance):
         algebra and not searched; or rows lead to whole supernodes, so that packets cannot be shared
         at every hop.
         """
+        # PolarFly. In PolarStar rows have one shortest path, too (`single`), but only as they lead
+        # to whole supernodes: a search finds alternates for a class that are as short.
         if family.single and family.constructed:
             required = "a family with several shortest paths between two switches"
             given = f"{self.name} in {family.name}, which has one"
