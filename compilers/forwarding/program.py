@@ -4,6 +4,18 @@ Tables name ports, and packets move over cables. So `program_of` joins the table
 each port becomes the link behind it, each link gets its far end and the number of its cable.
 `egress_classes` looks up the class of every switch for some destinations. All walks begin with
 these two.
+
+For each class of a switch, a program has three lists of links (`rule.Program`):
+
+- `order`, which a packet in transit tries from first to last: the minimal link, and repairs;
+- `bounce`, which it tries instead if it came in by the minimal link, so that it was sent back;
+- `shares`, over which packets of hosts are spread: the minimal link, and alternates.
+
+For each ingress link it has `onward`: the links over which a marked packet is spread (balance
+`spread`). Where no packets are marked, `onward` has no rows.
+
+Letters: S switches, K links of a switch, C classes of a switch, D destinations; P, A and B are the
+lengths of the lists of repairs, alternates and `bounce`.
 """
 
 from __future__ import annotations
@@ -134,10 +146,11 @@ def egress_classes(build: Build, destinations: NDArray[np.int64], fib: Fib | Non
         there is no route, or where the route names a class that the switch does not have.
     """
     fib = fib or Fib.of(build.tables, build.wiring.far_by_port())
-    value = fib.egress(destinations)
-    classes = build.tables.classes.port.shape[1]
+    value = fib.egress(destinations)  # [S, D]
+    class_count = build.tables.classes.port.shape[1]
     number = value.astype(np.int16)
-    number[value >= classes] = DROP
+    # Values that are no classes: no route, delivery, and wrong ones of an edited build.
+    number[value >= class_count] = DROP
     number[value == local(value)] = DELIVER
     return np.ascontiguousarray(number.T)
 
