@@ -9,6 +9,7 @@ round, if people have put a build into the folder while no controller ran, the f
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from enum import Enum, auto
 from math import inf
 
 from controller.rollout.build_history import BuildHistory
@@ -22,28 +23,30 @@ FOLDER_RETRY = 30.0
 """Seconds until a write of the folder that failed is tried again."""
 
 
+class FolderState(Enum):
+    """What the folder has, and what becomes of it. In all states but `SETTLED` it is stale."""
+
+    SETTLED = auto()
+    """It has the fabric's build, or one that people put there and that stays."""
+    UNKNOWN = auto()
+    """It has another build, and which one is not known. It is written after the next move."""
+    WRITING = auto()
+    """The fabric's build is being written there, in place of the stale one."""
+    WAITING = auto()
+    """The last write has failed, or was that of an earlier process. The next one comes later."""
+
+
 class FolderSync:
     """Decides who follows whom, the folder the fabric or the fabric the folder, and writes it.
 
-    `FabricRecord.folder_is_stale` says whether the folder is to follow the fabric. The record of
-    the fabric then names the folder's build, and the next process goes on with the write. The
-    folder is in one of these states:
-
-    - *not stale*: it has the fabric's build, or one that people put there and that stays
-      (`leave_as_is`);
-    - *stale, and being written* (`write`): `_retry_at` is inf;
-    - *stale, and to be written again* at `_retry_at`: the last write has failed, or was that of an
-      earlier process (`write_later`);
-    - *stale, but which build it has is not known* (`note_other_build` at a start): `stale_build` is
-      "", so the folder is written after the next move. In a process that has written it before,
-      `stale_build` is the build of then, and the write is tried again at `_retry_at`.
-
-    Apart from that, `moves_to_folder` says whether the fabric is to follow the folder.
+    The folder follows the fabric where it is stale (`FolderState`). The record of the fabric then
+    names the folder's build, and the next process goes on with the write. The fabric follows the
+    folder where `moves_to_folder` is set.
 
     Args:
         fabric: the fabric.
         history: the builds that the fabric held, and the controller's folder.
-        record: the record of the fabric.
+        record: the record of the fabric, which says whether the folder is stale.
         writes: the writes to the folder and the history.
 
     Attributes:
@@ -55,29 +58,41 @@ class FolderSync:
     ) -> None:
         self._fabric, self._history = fabric, history
         self._record, self._writes = record, writes
+        self._state = FolderState.SETTLED
+        self._known_build = ""
+        """The identity of the last stale build that was known; "" if none was."""
+        self._next_write = inf
+        """When the folder is written again in the state `WAITING`; inf before the first write."""
         self.moves_to_folder = False
         self._move_by = inf
         """When the move to the folder's build begins without the switches that are missing; inf
         before the first switch was read."""
-        self._build = ""
-        """The identity of the folder's build; it counts only while the folder is stale."""
-        self._retry_at = inf
-        """When a stale folder is written again."""
 
     # The folder follows the fabric
 
+    def _become(self, state: FolderState) -> None:
+        """Note the state of the folder, here and in the record."""
+        self._state = state
+        self._record.folder_is_stale = state is not FolderState.SETTLED
+
     @property
     def stale_build(self) -> str:
-        """The identity of the build in the folder, if it is to be replaced; else ""."""
-        return self._build if self._record.folder_is_stale else ""
+        """The identity of the folder's build if it is stale and known; else ""."""
+        return "" if self._state is FolderState.SETTLED else self._known_build
 
     def note_other_build(self) -> None:
-        """Note that the folder has another build than the fabric has come to hold."""
-        self._record.folder_is_stale = True
+        """Note that the folder has another build than the fabric has come to hold.
+
+        If this process has written the folder before, it does so again.
+        """
+        if self._writes.will_call(self._take_result):
+            self._become(FolderState.WRITING)
+        else:
+            self._become(FolderState.WAITING if self._known_build else FolderState.UNKNOWN)
 
     def leave_as_is(self) -> None:
         """Leave the folder's build there, although the fabric has another one: people want it."""
-        self._record.folder_is_stale = False
+        self._become(FolderState.SETTLED)
 
     def write_later(self, stale_build: str) -> None:
         """Write the fabric's build into the folder in a while, as an earlier process could not.
@@ -85,13 +100,13 @@ class FolderSync:
         Args:
             stale_build: the identity of the build in the folder.
         """
-        self._record.folder_is_stale = True
-        self._build = stale_build
-        self._retry_at = self._fabric.clock() + FOLDER_RETRY
+        self._become(FolderState.WAITING)
+        self._known_build = stale_build
+        self._next_write = self._fabric.clock() + FOLDER_RETRY
 
     def write_is_due(self) -> bool:
         """Whether a write that has failed is to be tried again now: the disk may have room."""
-        return bool(self.stale_build) and self._fabric.clock() >= self._retry_at
+        return self._state is FolderState.WAITING and self._fabric.clock() >= self._next_write
 
     def write(self, before: str, by: str, spare: Collection[str]) -> None:
         """Write the fabric's build into the folder and the history.
@@ -103,9 +118,10 @@ class FolderSync:
         """
         # Only these builds are replaced in the folder, and only if nobody has changed it since (the
         # stamp). If earlier writes have failed, it still has the build from before these.
-        replaceable = {before, self._build} if self._record.folder_is_stale else {before}
-        self._build = self.stale_build or before
-        self._record.folder_is_stale, self._retry_at = True, inf
+        is_stale = self._state is not FolderState.SETTLED
+        replaceable = {before, self._known_build} if is_stale else {before}
+        self._known_build = self.stale_build or before
+        self._become(FolderState.WRITING)
         current, stamp = self._fabric.current, self._history.stamp()
         may_install = self._history.has_one_of(replaceable)
 
@@ -122,8 +138,8 @@ class FolderSync:
         self._writes.report(error)
         if self._writes.will_call(self._take_result):
             return  # a later write puts another build there
-        self._record.folder_is_stale = error is not None
-        self._retry_at = self._fabric.clock() + FOLDER_RETRY
+        self._become(FolderState.SETTLED if error is None else FolderState.WAITING)
+        self._next_write = self._fabric.clock() + FOLDER_RETRY
 
     # The fabric follows the folder
 
@@ -132,7 +148,7 @@ class FolderSync:
 
         Loaded on all switches at once it would lose packets, so the fabric moves to it in rounds.
         """
-        self._record.folder_is_stale = False
+        self._become(FolderState.SETTLED)
         self.moves_to_folder, self._move_by = True, inf
 
     def move_is_due(self, is_in_place: Callable[[], bool]) -> bool:
