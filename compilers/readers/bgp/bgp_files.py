@@ -1,9 +1,9 @@
 """Reads the folder of one router that speaks BGP, on systems with a grammar (EOS, NX-OS, …).
 
-What comes in is a folder with one configuration file, or with several files that state the same
-configuration. What goes out is a `BgpSwitch`: the statements about BGP as a `Speaker`, and the
-forwarding of all other statements, read as with static routes (`router_files`). `bgp_reader` calls
-`read_speaker` for each switch, and computes the routes that BGP finds between them.
+What comes in is a folder with configuration files, one of which states BGP. What goes out is a
+`BgpSwitch`: the statements about BGP as a `Speaker`, and the forwarding of all other statements,
+read as with static routes (`router_files`). `bgp_reader` calls `read_speaker` for each switch, and
+computes the routes that BGP finds between them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from compilers.readers.statements import Statements
 
 
 class _SpeakerFile(NamedTuple):
-    """A file with statements about BGP."""
+    """The file of a switch with its statements about BGP."""
 
     text: RouterText
     """The contents of the file."""
@@ -54,30 +54,16 @@ def read_speaker(
         ValueError: (file, line, text) a line makes no sense.
     """
     files = read_files(system, folder, definitions)
-    # The first file of a system states the ports. BGP is in the same file, or on SONiC in another.
-    ports_file = files[0].text
-    bgp_file, *further_bgp_files = _speaker_files(files, options)
+    # The first file states the ports. It also states BGP, but on SONiC `frr.conf` does that.
+    ports_file, bgp_file = files[0].text, next(_speaker_files(files, options))
     speaker = bgp_file.speaker
-    has_both_families = len(speaker.families) > 1
-    # `need` marks statements as read, and notes those that are not there as missing.
-    if has_both_families and options.numbered:  # each family has sessions of its own
-        speaker.statements.need(speaker.dialect.dual_stack, {})
-    for file in further_bgp_files:
-        _compare(bgp_file, file)
-    # A session without addresses names its port. If another file states the ports, it also states
-    # which of them have no address.
-    bgp_is_in_ports_file = bgp_file.text is ports_file
-    if not options.numbered and bgp_is_in_ports_file:
+    # On Cumulus only sessions say that a port has no addresses. On SONiC the first file does, too.
+    if not options.numbered and bgp_file.text is ports_file:
         _mark_unnumbered(ports_file, speaker)
     port_of = _port_of_session(ports_file)
-    if options.bfd:
-        for session in _sessions(speaker):
-            port = port_of.get(session.peer, "")
-            speaker.statements.need(speaker.dialect.bfd_link, {"port": port})
-    if system.announces_discarded:
-        _check_policy_order(ports_file, speaker, system.policy_part)
+    if system.announces_discarded:  # Junos and SR Linux
         _announce_discarded(ports_file, speaker)
-    _require_discards(ports_file, speaker)
+    _check_speaker(system, ports_file, speaker, options, port_of)
     without_bgp = forwarding(*(file.text for file in files), recursive=True)
     switch = speaker.switch(bgp_file.text.file, without_bgp)
     switch = with_ports(switch, port_of, bgp_file.text.file, options.numbered)
@@ -86,7 +72,7 @@ def read_speaker(
 
 
 def _speaker_files(files: Sequence[ReadFile], options: SpeakerOptions) -> Iterator[_SpeakerFile]:
-    """Yield the speaker of each file that configures one: some systems have two such files."""
+    """Yield the file that configures the speaker, among those of a switch."""
     for text, engine in files:
         file_dialect = dialect(Path(text.file).name)
         if file_dialect.switch:
@@ -97,39 +83,40 @@ def _speaker_files(files: Sequence[ReadFile], options: SpeakerOptions) -> Iterat
             yield _SpeakerFile(text, Speaker.read(statements, file_dialect, options))
 
 
+def _check_speaker(
+    system: RouterFolder,
+    ports_file: RouterText,
+    speaker: Speaker,
+    options: SpeakerOptions,
+    port_of: dict[str, str],
+) -> None:
+    """Note what a speaker lacks beside its sessions, and policies that do something else.
+
+    Args:
+        system: the files of its system.
+        ports_file: the file that states its ports, which gets notes.
+        speaker: the speaker. `need` notes statements that are missing, and the others as read.
+        options: what the files were rendered with.
+        port_of: the port of each session, by its `peer`.
+    """
+    need = speaker.statements.need
+    # On Cumulus and SR Linux a session is for both families, unless it is told to leave one out.
+    has_both_families = len(speaker.families) > 1
+    if has_both_families and options.numbered:  # then each family has sessions of its own
+        need(speaker.dialect.dual_stack, {})
+    if options.bfd:  # SR Linux has statements for each link that BFD watches
+        for session in _sessions(speaker):
+            need(speaker.dialect.bfd_link, {"port": port_of.get(session.peer, "")})
+    if system.policy_part:  # Junos and SR Linux
+        _check_policy_order(ports_file, speaker, system.policy_part)
+    _require_discards(ports_file, speaker)
+
+
 def _mark_unnumbered(ports_file: RouterText, speaker: Speaker) -> None:
     """Mark the ports that sessions name as routed, though they have no addresses."""
     for session in _sessions(speaker):
         if session.peer in ports_file.interfaces:
             ports_file.interfaces[session.peer].unnumbered = True
-
-
-def _compare(first: _SpeakerFile, other: _SpeakerFile) -> None:
-    """Note in a further file of a switch where its BGP differs from that of the first one."""
-    text, statements = other.text, other.speaker.statements
-    text.unread += statements.unread()
-    text.wrong += ((0, missing) for missing in statements.missing_texts())
-    expected, facts = _facts(first.speaker), _facts(other.speaker)
-    if expected.keys() != facts.keys():
-        line = max((facts[fact] for fact in facts.keys() - expected.keys()), default=0)
-        text.add_wrong(line, f"BGP is not as in {first.text.file}")
-
-
-def _facts(speaker: Speaker) -> dict[object, int]:
-    """The facts that a file states about BGP, with their lines; 0 for a fact of several lines.
-
-    A fact is a tuple: a field of the whole switch, the prefixes of a family, or a session with its
-    metrics. Two files that configure the same BGP have equal facts.
-    """
-    facts: dict[object, int] = {}
-    for name, text in speaker.fields.items():
-        facts["field", name, text] = speaker.line(name)
-    for number, family in enumerate(speaker.families):
-        facts["prefixes", number, family.announced, family.accepted] = 0
-        for session in family.sessions:
-            metrics = session.metric, frozenset(session.preferred.items())
-            facts["session", number, session.peer, session.as_number, metrics] = session.line
-    return facts
 
 
 def _sessions(speaker: Speaker) -> Iterator[BgpNeighbour]:
@@ -144,7 +131,7 @@ def _port_of_session(ports_file: RouterText) -> dict[str, str]:
     return dict(far_ends(ports_file)) | unnumbered
 
 
-def _check_policy_order(file: RouterText, speaker: Speaker, part: re.Pattern[str] | None) -> None:
+def _check_policy_order(file: RouterText, speaker: Speaker, part: re.Pattern[str]) -> None:
     """Note the policies whose parts do not stand in the order of their names.
 
     The system tries the parts of a policy in the order of the text, whatever their names.
@@ -156,7 +143,7 @@ def _check_policy_order(file: RouterText, speaker: Speaker, part: re.Pattern[str
     """
     first_lines: dict[str, dict[str, int]] = {}  # by the names of policy and part
     for statement, line in speaker.statements.lines.items():
-        if part and (match := part.match(statement)):
+        if match := part.match(statement):
             policy, name = match.groups()
             first_lines.setdefault(policy, {}).setdefault(name, line)
     for policy, line_of_part in first_lines.items():
