@@ -137,11 +137,12 @@ def _signature(value: object) -> object:
 
 def _machine_code(function: Callable[..., Any], types: tuple[Any, ...]) -> Any:
     """A loop in machine code for arguments of these types."""
-    # Where nothing can be cached, as on a full disk, machine code is made for this process alone.
-    with _one_at_a_time(function), _garbage_collector_off(), suppress(RuntimeError, OSError):
-        return _cached(function, types)
-    note("machine code cannot be kept: set NUMBA_CACHE_DIR to a folder that can be written")
-    return _dispatcher_of(function, "", NOT_CACHED)
+    try:
+        with _one_at_a_time(function), _garbage_collector_off():
+            return _cached(function, types)
+    except (RuntimeError, OSError):  # nothing can be cached, as on a full disk
+        note("machine code cannot be kept: set NUMBA_CACHE_DIR to a folder that can be written")
+        return _dispatcher_of(function, "", NOT_CACHED)  # for this process alone
 
 
 def _cached(function: Callable[..., Any], types: tuple[Any, ...]) -> Any:
@@ -200,17 +201,33 @@ def _dispatcher_of(function: Callable[..., Any], suffix: str, options: dict[str,
         globals_of_copy[name] = vars(called)["dispatcher"]
     copy = FunctionType(function.__code__, globals_of_copy, function.__name__)
     copy.__qualname__, copy.__module__ = function.__qualname__ + suffix, function.__module__
-    # A loop that makes no arrays needs no count of references to the arrays that it is given. The
-    # count would take longer than the rule itself.
-    counts_references = _makes_arrays(function)
-    options = options | vars(function)["loop"]
-    dispatcher = numba.njit(nogil=True, error_model="numpy", _nrt=counts_references, **options)(
-        copy
+    translate = numba.njit(
+        nogil=True,
+        error_model="numpy",  # a division by zero gives inf or nan, as in arrays
+        # NRT is numba's runtime, which counts the references to arrays. A loop that makes no arrays
+        # needs no count of those that it is given. It would take longer than the rule itself.
+        _nrt=_makes_arrays(function),
+        **options | vars(function)["loop"],
     )
-    template = dispatcher.get_call_template
-    # Each width of an integer, and each constant, would have machine code of its own.
-    dispatcher.get_call_template = lambda types, names: template(tuple(map(_wide, types)), names)
+    dispatcher = translate(copy)
+    _widen_integers(dispatcher)
     return dispatcher
+
+
+def _widen_integers(dispatcher: Any) -> None:
+    """Have a loop take all integers from other loops as integers of 64 bits.
+
+    Numba asks a dispatcher for its `get_call_template` where another loop calls it, with the types
+    of the arguments there. Each width of an integer, and each constant, would get machine code of
+    its own, and translating a loop takes seconds.
+    """
+    template_for = dispatcher.get_call_template
+
+    def get_call_template(types: tuple[Any, ...], keyword_types: Any) -> Any:
+        """The template for the wide types."""
+        return template_for(tuple(map(_wide, types)), keyword_types)
+
+    dispatcher.get_call_template = get_call_template
 
 
 def _wide(type_of: Any) -> Any:
