@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -42,7 +43,8 @@ def check_prefixes(build: Build) -> Iterator[UnsoundValues]:
     supernode, follow after these.
     """
     prefix, switches = build.tables.routes.prefix, build.tables.switches
-    # `around` has the neighbouring supernodes of each; a quadric supernode is its own neighbour.
+    # A whole PolarStar stores the neighbouring supernodes of each one (`around`), from which its
+    # prefixes are computed. A quadric supernode is its own neighbour.
     if isinstance(prefix, StarPrefixes) and (np.diff(prefix.packed.around, axis=1) <= 0).any():
         yield UnsoundValues.one(
             "routes.prefix", "neighbouring supernodes of each, in ascending order", "others"
@@ -102,26 +104,26 @@ def check_rows(build: Build) -> Iterator[UnsoundValues]:
     routes, port = build.tables.routes, build.tables.classes.port
     egress, switches = routes.egress, len(routes.egress)
     delivery, missing = local(egress), no_route(egress)
-    # bool[S, values], the allowed values of `Routes.egress`, of which delivery is the largest: the
-    # classes that have a port, and no route. Where delivery is right is checked below.
+    # bool[S, values], the values that a row of another switch's prefix may have: the classes with a
+    # port, and no route. The largest value is delivery, which only the own prefix may have.
     allowed = np.zeros((switches, delivery + 1), np.bool_)
     class_count = min(port.shape[1], missing)
     allowed[:, :class_count] = port[:, :class_count] > 0
     allowed[:, missing] = True
-    # bool[prefixes + 1], the prefixes with hosts. The last number fills rows, and is no prefix.
+    # bool[prefixes + 1], the prefixes with hosts. The last number is no prefix: it fills up.
     is_aggregate = np.ones(_count_aggregates(build), np.bool_)
     with_hosts = np.concatenate((build.topology.endpoints, is_aggregate, [False]))
-    for s, row in enumerate(egress):
-        if s % routes.group_size == 0:  # the switches of a group have the same prefixes
-            prefix = routes.prefix[s // routes.group_size]
-            has_hosts = with_hosts[np.minimum(prefix, len(with_hosts) - 1)]
-        wrong = ~allowed[s].take(row)
-        wrong |= ~has_hosts & (row != missing)
-        is_own = has_hosts & (prefix == s)
-        wrong[is_own] = row[is_own] != delivery
-        if wrong.any():
-            switch = _SwitchRows(build.wiring.names[s], prefix, is_own, has_hosts, row)
-            yield from unsound_where(wrong, switch.wrong_row)
+    numbered_rows = enumerate(egress)  # one iterator for all groups: rows are computed in blocks
+    for prefix in routes.prefix:  # of a group, the next switches in order
+        has_hosts = with_hosts[np.minimum(prefix, len(with_hosts) - 1)]
+        for s, row in islice(numbered_rows, routes.group_size):
+            is_own = has_hosts & (prefix == s)
+            wrong = ~allowed[s].take(row)
+            wrong |= ~has_hosts & (row != missing)  # no route may lead where no hosts are
+            wrong[is_own] = row[is_own] != delivery
+            if wrong.any():
+                switch = _SwitchRows(build.wiring.names[s], prefix, is_own, has_hosts, row)
+                yield from unsound_where(wrong, switch.wrong_row)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
