@@ -4,6 +4,9 @@ These files forward nothing, so they are compared by names alone: every node is 
 management address, with files that exist, and in a lab with its cables. The folder of a node may be
 rendered later; as long as it does not exist, its files are not looked for. The targets ansible and
 containerlab have the check as their `fabric_check`.
+
+A *strange* character is one that polarfab never writes: other than ASCII, or a control character
+(`exact_text`). Readers may take it for a blank or the end of a line, and the tool may not.
 """
 
 from __future__ import annotations
@@ -59,6 +62,8 @@ def _compare_lab(check: _ToolCheck, build: Build) -> None:
         if "startup-config" in settings:
             files.append(settings["startup-config"])
         if name not in build.wiring.host_names:
+            # The bind `../frr/s0/frr.conf:/etc/frr/frr.conf` names a file of the switch s0.
+            # `daemons:/etc/frr/daemons` names one beside the folders, which all switches share.
             check.compare_node(name, [file for file in files if "/" in file])
     ends = [end for link in topology.get("links", []) for end in link["endpoints"]]
     for end, count in Counter(ends).items():
@@ -121,8 +126,10 @@ class _ToolCheck:
         Comments may have them, except in YAML: there some of them end the line, and with it the
         comment.
         """
-        for line, text in enumerate(exact_lines(read_exact(file)) if file.exists() else (), 1):
-            if strange(text) and (file.suffix == ".yaml" or bare(text)[:1] != "#"):
+        lines = exact_lines(read_exact(file)) if file.exists() else ()
+        for line, text in enumerate(lines, 1):
+            is_comment = bare(text).startswith("#")  # the text without blanks around it
+            if strange(text) and (file.suffix == ".yaml" or not is_comment):
                 self.differences.add_unread(file, line, text)
 
     @contextmanager
