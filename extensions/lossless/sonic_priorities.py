@@ -2,6 +2,11 @@
 
 The tables become a `PortPriorities` for each port, which `priority_check` compares with the plan
 (docs/concepts/channels.md).
+
+A packet's DSCP gives it a traffic class (TC). The class has a priority group, which is the buffer
+on the way in, and a queue on the way out. PFC pauses a *priority*, a number from 0 to 7. A full
+priority group g has the sender pause priority g: by default SONiC takes the same number. A pause
+frame for a priority stops the queue that MAP_PFC_PRIORITY_TO_QUEUE names.
 """
 
 from __future__ import annotations
@@ -109,11 +114,7 @@ def check_priorities(
 def _ports(
     file: Path, text: str, tree: Tree, differences: DifferenceList
 ) -> Mapping[str, PortPriorities]:
-    """The ports of a switch by name.
-
-    A priority is lossless if PFC is enabled, and its priority group and queue have a profile of a
-    lossless pool, whose sizes suffice.
-    """
+    """The ports of a switch by name."""
     port_entries = tree.get("PORT_QOS_MAP", {})
     start = text.find('"PORT_QOS_MAP"')
     lines = lines_of(text[start:], (f'"{name}": {{' for name in port_entries))
@@ -121,34 +122,58 @@ def _ports(
     groups, queues = _lossless_profiles(tree, "BUFFER_PG"), _lossless_profiles(tree, "BUFFER_QUEUE")
     _check_pools(file, text, tree, groups, differences)
     ports = {}
-    for (name, entry), line in zip(port_entries.items(), lines, strict=True):
+    for (name, entry), line_below in zip(port_entries.items(), lines, strict=True):
+        line = lines_above + line_below
         for key in sorted(entry.keys() - PORT_KEYS):
-            differences.add(file, lines_above + line, f"{key} of {name}", "none such")
-        maps = _port_maps(tree, entry)
-        enabled = {_number(number) for number in entry["pfc_enable"].split(",") if number}
-        # By default SONiC pauses the priority that has the number of the full priority group.
-        lossless_groups = {group.number for group in groups if group.port == name} & enabled
-        priority_of_queue = {
-            queue: priority
-            for priority, queue in maps.queue_of_priority.items()
-            if priority in enabled and PortBuffer(name, queue) in queues
-        }
-        ports[name] = PortPriorities(
-            line=lines_above + line,
-            class_of_dscp=maps.class_of_dscp,
-            ingress_priority={
-                traffic_class: group
-                for traffic_class, group in maps.group_of_class.items()
-                if group in lossless_groups
-            },
-            egress_priority={
-                traffic_class: priority_of_queue[queue]
-                for traffic_class, queue in maps.queue_of_class.items()
-                if queue in priority_of_queue
-            },
-            egress_dscp=maps.dscp_of_class,
+            differences.add(file, line, f"{key} of {name}", "none such")
+        ports[name] = _port_priorities(
+            line,
+            _port_maps(tree, entry),
+            enabled={_number(number) for number in entry["pfc_enable"].split(",") if number},
+            groups={group.number for group in groups if group.port == name},
+            queues={queue.number for queue in queues if queue.port == name},
         )
     return ports
+
+
+def _port_priorities(
+    line: int, maps: _PortMaps, enabled: set[int], groups: set[int], queues: set[int]
+) -> PortPriorities:
+    """The lossless priorities of a port.
+
+    A priority is lossless where PFC is enabled for it, and its priority group or its queue is
+    lossless.
+
+    Args:
+        line: of the port.
+        maps: of the port.
+        enabled: the priorities for which PFC is enabled.
+        groups: the priority groups that are lossless.
+        queues: the queues that are lossless.
+    """
+    # A priority group has the number of its priority.
+    ingress_priority = {
+        traffic_class: group
+        for traffic_class, group in maps.group_of_class.items()
+        if group in groups & enabled
+    }
+    priority_of_queue = {
+        queue: priority
+        for priority, queue in maps.queue_of_priority.items()
+        if priority in enabled and queue in queues
+    }
+    egress_priority = {
+        traffic_class: priority_of_queue[queue]
+        for traffic_class, queue in maps.queue_of_class.items()
+        if queue in priority_of_queue
+    }
+    return PortPriorities(
+        line=line,
+        class_of_dscp=maps.class_of_dscp,
+        ingress_priority=ingress_priority,
+        egress_priority=egress_priority,
+        egress_dscp=maps.dscp_of_class,
+    )
 
 
 def _port_maps(tree: Tree, entry: Tree) -> _PortMaps:
