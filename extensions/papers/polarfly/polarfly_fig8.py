@@ -196,13 +196,20 @@ def _uniform_claims(
     sustained: Mapping[PatternRouting, float],
     why_undecided: str,
 ) -> Iterator[PaperClaim]:
-    """The claims of figure 8 on uniform traffic in PolarFly.
+    """The claims of figure 8 on uniform traffic in PolarFly, in the order of the paper.
+
+    1. The largest load that MIN sustains is around .9.
+    2. The largest load that UGAL_PF accepts, divided by the largest that MIN accepts, is about 1.
+    3. The largest load that UGAL_PF accepts is larger than the largest that UGAL accepts. Both are
+       printed, and the verdict is always "not computed".
+    4. The latency of UGAL_PF, divided by that of MIN, is about 1 at the load `BELOW_THE_KNEE`.
+    5. The latency of UGAL_PF is lower than that of UGAL at this load.
 
     Args:
         polarfly: the curve of each pattern and routing.
         accepted: the largest accepted load of each curve.
         sustained: the largest sustained load of each curve.
-        why_undecided: why the accepted loads of UGAL_PF and UGAL do not decide an order.
+        why_undecided: why the accepted loads of UGAL_PF and UGAL do not decide the third claim.
     """
     minimal, ugal, ugal_pf = (
         PatternRouting("uniform", routing) for routing in ("MIN", "UGAL", "UGAL_PF")
@@ -257,7 +264,13 @@ def _permutation_claims(
     sustained: Mapping[PatternRouting, float],
     hosts: int,
 ) -> Iterator[PaperClaim]:
-    """The claims of figure 8 on permutations in PolarFly.
+    """The claims of figure 8 on permutations in PolarFly, each for all patterns in turn.
+
+    1. The largest load that MIN accepts is at most 1/p, for p hosts of a switch.
+    2. The largest load that UGAL sustains is around .5, and so is that of UGAL_PF.
+    3. Both saturate between .5 and .66. For the lower bound, the smaller of their largest sustained
+       loads is at least .5. For the upper one, the larger of the loads that were simulated next is
+       at most .66.
 
     Args:
         polarfly: the curve of each pattern and routing.
@@ -366,8 +379,14 @@ carries twice as much: half of 875/(6·145) is .503."""
 def _rival_claims(curves: Mapping[CurveKey, LatencyCurve], quick: bool) -> Iterator[PaperClaim]:
     """The paper's words on PolarFly and other networks in figure 8.
 
-    The order of PolarFly and DF1 is never decided. DF1's usual routes, which our tables do not
-    take, may carry more.
+    1. PolarFly with UGAL_PF accepts a larger load than each rival with UGAL, for each pattern.
+    2. So it does with MIN under uniform traffic, against MIN.
+    3. With MIN its latency is lower at a tenth of the load.
+    4. DF1 accepts a larger uniform load than DF2, both with MIN.
+    5. The largest uniform load that PolarFly accepts, divided by that of the fat tree, is about 1.
+
+    In 1 and 2 the order of PolarFly and DF1 is never decided: both loads are printed, and the
+    verdict is "not computed". DF1's usual routes, which our tables do not take, may carry more.
 
     Args:
         curves: the curves of all networks.
