@@ -166,35 +166,21 @@ def with_cables(placed: PlacedFabric) -> CabledFabric:
 def install(placed: PlacedFabric) -> InstalledFabric:
     """Return the part of a fabric that is installed and works, and the policy that it can have.
 
+    Blocks of addresses and numbers are those of the whole fabric.
+
     Raises:
         InputError: cables are too long, `dead_links` are no links, nodes are cut off from others,
             or the policy does not suit the fabric as it is wired.
     """
     loaded, inventory = placed.loaded, placed.inventory
-    topology, wiring = placed.topology, placed.wiring
     routing = reduced_policy(loaded.spec, inventory)
     hardware = placed.hardware() if loaded.inventory or loaded.plane else None
-    addressing = plan_addresses(loaded.spec, inventory, topology, loaded.plane, placed.installed)
-    with loaded.stage() as findings:
-        if hardware and inventory.racks:
-            findings += too_long_findings(wiring, hardware)
-        damage = damage_of(inventory, wiring)
-        if hardware and not damage:
-            require_trunks(wiring, hardware)
-    pools = loaded.spec.addressing
-    links = links_in((pools.links, pools.links6), balance_named(routing.balance).forwarding.marks)
-    whole = WholeFabric(
-        wiring=wiring,
-        hardware=hardware,
-        addressing=addressing,
-        hosts=placed.host_numbers(),
-        links=links,
-        as_numbers=placed.as_numbers(),
-        base=_base(loaded.spec.base) | _as_numbers(inventory),
+    addressing = plan_addresses(
+        loaded.spec, inventory, placed.topology, loaded.plane, placed.previous
     )
-    before = placed.installed.allocations if placed.installed else Allocations()
-    with loaded.stage():
-        hardware, allocations = allocate(whole, before)
+    damage = _checked_damage(placed, hardware)
+    hardware, allocations = _with_numbers(placed, routing, hardware, addressing)
+    topology, wiring = placed.topology, placed.wiring
     if damage:
         topology, wiring = remaining_fabric(topology, wiring, damage)
         hardware = with_numbers_of_whole(hardware, placed.wiring, wiring) if hardware else None
@@ -204,7 +190,7 @@ def install(placed: PlacedFabric) -> InstalledFabric:
     with loaded.stage() as findings:
         findings += balance_named(routing.balance).placed(topology, wiring)
         findings += module_findings(routing, module)
-        if hardware and not loaded.plane:
+        if hardware and not loaded.plane:  # with several planes a word may name what another has
             findings += unknown_risk_findings(wiring, hardware)
     return InstalledFabric(
         placed=placed,
@@ -217,6 +203,52 @@ def install(placed: PlacedFabric) -> InstalledFabric:
         allocations=allocations,
         module=module,
     )
+
+
+def _checked_damage(placed: PlacedFabric, hardware: Hardware | None) -> Damage:
+    """Return what of a fabric is missing.
+
+    Raises:
+        InputError: cables are too long, `dead_links` are no links, or a link of a whole fabric
+            needs more fibres than a trunk has.
+    """
+    with placed.loaded.stage() as findings:
+        if hardware and placed.inventory.racks:
+            findings += too_long_findings(placed.wiring, hardware)
+        damage = damage_of(placed.inventory, placed.wiring)
+        if hardware and not damage:
+            require_trunks(placed.wiring, hardware)
+    return damage
+
+
+def _with_numbers(
+    placed: PlacedFabric,
+    routing: RoutingSpec,
+    hardware: Hardware | None,
+    addressing: Addressing,
+) -> tuple[Hardware | None, Allocations]:
+    """Give a whole fabric its numbers; those of its previous build stay.
+
+    Returns:
+        The hardware with the numbers on labels, and all numbers.
+
+    Raises:
+        InputError: a link is longer than every cable in stock.
+    """
+    spec = placed.loaded.spec
+    pools = spec.addressing.links, spec.addressing.links6
+    whole = WholeFabric(
+        wiring=placed.wiring,
+        hardware=hardware,
+        addressing=addressing,
+        hosts=placed.host_numbers(),
+        links=links_in(pools, balance_named(routing.balance).forwarding.marks),
+        as_numbers=placed.as_numbers(),
+        base=_base(spec.base) | _as_numbers(placed.inventory),
+    )
+    before = placed.previous.allocations if placed.previous else Allocations()
+    with placed.loaded.stage():
+        return allocate(whole, before)
 
 
 def route(installed: InstalledFabric) -> RoutedFabric:

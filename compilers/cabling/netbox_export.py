@@ -216,7 +216,7 @@ def _cables(planes: Sequence[PlacedFabric]) -> Iterator[tuple[ScheduleRows, Pane
     """Yield the links of each plane, and how they run through cassettes, if they do."""
     for plane in planes:
         with plane.loaded.stage():
-            before = plane.installed.allocations if plane.installed else Allocations()
+            before = plane.previous.allocations if plane.previous else Allocations()
             hardware, _ = with_labels(plane.hardware(), plane.wiring, before)
             cables = cables_of(plane.wiring, hardware)
             plan = panel_plan(plane.topology, plane.wiring, hardware)
@@ -350,7 +350,7 @@ def _hosts(plane: PlacedFabric, node: Node, vertex: int | None) -> list[dict[str
     If an earlier build has given hosts their ports, all hosts of the node, with names and ports.
     """
     listed = [host.model_dump(mode="json", exclude_none=True) for host in node.hosts]
-    if vertex is None or plane.installed is None or not plane.installed.port_of_host:
+    if vertex is None or plane.previous is None or not plane.previous.port_of_host:
         return [facts for facts, host in zip(listed, node.hosts, strict=True) if not host.absent]
     wiring, hosts = plane.wiring, list[dict[str, Any]]()
     width = wiring.host_port.shape[1]

@@ -54,7 +54,7 @@ class PlacedFabric:
     """The cluster of each vertex (nodes that belong into one rack), and its position in it."""
     wiring: Wiring
     """The node of each vertex, and the ports of each link."""
-    installed: InstalledPlane | None = None
+    previous: InstalledPlane | None = None
     """What the previous build recorded, by the vertices of this one; None for a new fabric."""
 
     def hardware(self) -> Hardware:
@@ -63,7 +63,7 @@ class PlacedFabric:
 
     def as_numbers(self) -> tuple[int, ...] | None:
         """Return the AS number of each vertex; None where switches have none and had none."""
-        before = self.installed.allocations.of(ASN) if self.installed else AllocatedNumbers()
+        before = self.previous.allocations.of(ASN) if self.previous else AllocatedNumbers()
         spec, nodes = self.loaded.spec, self.inventory.nodes
         if spec.control_plane.routes != "ebgp" and not before:
             return None
@@ -129,7 +129,7 @@ def place_fabric(loaded: LoadedFabric, others: Sequence[Node] = ()) -> PlacedFab
         inventory=inventory,
         clusters=clusters,
         wiring=wiring,
-        installed=installed,
+        previous=installed,
     )
 
 
