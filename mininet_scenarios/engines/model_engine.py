@@ -5,9 +5,9 @@ engine sends a packet, this one looks it up in a `Prediction`: the paths that th
 give each pair of switches while some links are down. A packet takes the first of its paths that is
 up. Flows get max-min fair rates on the links (`max_min`). Time is a number that `wait` adds to.
 
-A move to another build passes through states, in each of which every switch holds the tables of
-some round. For each state packets are looked up in that mixture of both builds, and a probe sends
-once over every pair. While something is down, a move is instantaneous.
+A move to another build passes through states (`MoveState`), in each of which every switch holds the
+tables of some round. For each state packets are looked up in that mixture of both builds, and a
+probe sends once over every pair. While something is down, a move is instantaneous.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.tables.build import Build
-from compilers.update.move_plan import plan
+from compilers.update.move_plan import PREPARE, plan
 from compilers.update.update_proof import hops_between
 from controller.rollout.rollout import SETTLE
 from mininet_scenarios.scenario.engine import (
@@ -48,6 +48,9 @@ TIME_SLACK = 1e-9
 """The part of an interval by which a packet may be sent too early, against rounding."""
 MOVE_SEED = 1
 """The seed of the random mixtures of a move."""
+MoveState = NDArray[np.uint8]
+"""A state of a move, uint8[M]: the last round that each switch has carried out. Rounds count from 0
+(`compilers.update.move_plan`)."""
 
 
 class ModelEngine(Engine):
@@ -124,7 +127,7 @@ class ModelEngine(Engine):
             case BuildChange(build):
                 self.move = ModelMove(self.build, self.setup.builds[build])
             case ControllerChange(running, round):
-                if round is not None:
+                if round is not None:  # it counts from 1: so many rounds have begun
                     self._carry_out_rounds(round)
                 self.controlled = running
                 self._predict(self.current.outage)
@@ -145,15 +148,15 @@ class ModelEngine(Engine):
             self.move = None
         return ""
 
-    def _carry_out_rounds(self, last: int) -> None:
-        """Go through the states of the next rounds of a move.
+    def _carry_out_rounds(self, begun: int) -> None:
+        """Go through the next states of a move.
 
         Args:
-            last: the last of these rounds, from 1; as in `ModelMove.states` it stays unfinished.
+            begun: how many rounds of the move are to have begun, as in `ModelMove.states`.
         """
         if self.move is None:
             raise ValueError("no move is under way")
-        for state in self.move.states(last):
+        for state in self.move.states(begun):
             self.current = self.move.prediction(self.current, state)
             # Long enough for the probe to send a packet over every pair in this state.
             self.clock += max(SETTLE, self.probe.interval if self.probe else 0)
@@ -251,36 +254,51 @@ class ModelMove:
         self.node = self.update.nodes.node_of_old
         """int64[S], the number of each vertex of the old build among the M switches of both; -1
         for a missing switch."""
+        self._switch_count = len(self.update.nodes.datapath_id)
+        """M."""
         self._random = np.random.default_rng(MOVE_SEED)
-        self._done = 0
-        """How many rounds have been carried out."""
+        self._begun = 0
+        """How many rounds have begun."""
 
-    def states(self, last: int) -> Iterator[NDArray[np.uint8]]:
-        """State after state, the last round that each switch has carried out, uint8[M].
+    def states(self, begun: int) -> Iterator[MoveState]:
+        """Yield the next states of the move, until so many of its rounds have begun.
 
-        Each round has two states: a random one, in which some switches are ahead, and its end. The
-        `last`-th round (from 1) has the random one only, unless it ends the move.
+        Each round has two states: one in which some switches have carried it out, and its end. The
+        last round that has begun stays in the first one, unless it ends the move.
+
+        Args:
+            begun: how many rounds are to have begun in the last state.
         """
-        count = len(self.update.nodes.datapath_id)
-        for round in range(self._done, last):
-            # How many rounds each switch is behind in the random state: 0 or 1.
-            behind = self._random.integers(2, size=count) if round else np.zeros(count, np.int64)
-            yield (round - behind).astype(np.uint8)
-            if round + 1 < last or last == self.update.rounds:
-                yield np.full(count, round, np.uint8)
-        self._done = last
+        for round in range(self._begun, begun):
+            yield self._mixed_state(round)
+            if round + 1 < begun or begun == self.update.rounds:
+                yield np.full(self._switch_count, round, np.uint8)
+        self._begun = begun
 
-    def prediction(self, before: Prediction, carried_out: NDArray[np.uint8]) -> Prediction:
+    def _mixed_state(self, round: int) -> MoveState:
+        """The state in which switches drawn at random have carried out a round, from 0.
+
+        The others have carried out the one before. No switch is behind in the first round
+        (`PREPARE`): it adds what no packet uses yet, so packets go the same way without it.
+        """
+        is_behind = np.zeros(self._switch_count, np.int64)
+        if round > PREPARE:
+            is_behind = self._random.integers(2, size=self._switch_count)
+        return (round - is_behind).astype(np.uint8)
+
+    def prediction(self, before: Prediction, state: MoveState) -> Prediction:
         """The prediction of a state, with the vertices of the old build.
 
         Args:
             before: the prediction before the state; only its `first_path_hops` is replaced.
-            carried_out: uint8[M], the last round that each switch has carried out.
+            state: the last round that each switch has carried out.
         """
-        hops = hops_between(self.update, carried_out)
-        first = hops[np.maximum(self.node, 0)[:, None], np.maximum(self.node, 0)]
+        hops = hops_between(self.update, state)
         in_both = self.node >= 0
+        node = np.where(in_both, self.node, 0)  # any node where there is none
         return replace(
             before,
-            first_path_hops=np.where(in_both[:, None] & in_both, first, before.first_path_hops),
+            first_path_hops=np.where(
+                in_both[:, None] & in_both, hops[node[:, None], node], before.first_path_hops
+            ),
         )
