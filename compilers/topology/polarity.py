@@ -178,9 +178,10 @@ def structure(q: int) -> tuple[Graph, NDArray[np.bool_]]:
 def symmetries(q: int) -> Iterator[NDArray[np.int32]]:
     """Yield automorphisms of ER_q, as the vertex that each vertex moves to, int32[N] each.
 
-    The first one rotates the three coordinates. The others are reflections at vectors w. For odd q,
-    v moves to (w·w)v - 2(v·w)w, with w·w ≠ 0. For even q, v moves to v + (v·w)w, with w·w = 0.
-    Orthogonal vectors stay orthogonal.
+    The first one rotates the three coordinates, which keeps dot products. The others are
+    reflections R at vectors w. For odd q, R(v) = (w·w)v - 2(v·w)w, with w·w ≠ 0. For even q,
+    R(v) = v + (v·w)w, with w·w = 0. Multiplied out, R(v)·R(u) is (w·w)²(v·u) for odd q, and v·u for
+    even q, where 2 = 0. So orthogonal vectors stay orthogonal.
     """
     f, vectors = field(q), points(q)
     yield point(q, np.roll(vectors, 1, axis=1))
@@ -227,11 +228,22 @@ class AffineCoordinates(NamedTuple):
 def affine(q: int, start: int | None = None) -> AffineCoordinates:
     """Return affine coordinates of ER_q, in which all fans look the same.
 
-    The base vectors are a quadric P0, another quadric P1, and P0×P1. The neighbours of P0 are the
-    centres of the fans. Every other vertex, except P0, is (t, w), in fan t.
+    The neighbours of a quadric P0 are the centres of the fans. Every other vertex, except P0, is
+    (t, w), in fan t.
 
     - For odd q, (t, w) and (s, v) are joined where w + v = -(s - t)²; for even q where w + v = st.
     - Centre t is joined to all (t, w), and to P0.
+
+    Proof. The base vectors are P0, another quadric P1, and M, a multiple of P0×P1. Only M is
+    orthogonal to both P0 and P1 (`cross`), so P0·P1 is not 0, and neither is M·M, which is
+    -(P0·P1)² times a square. Let r = (P0·P1)/(M·M). The vertices that are not orthogonal to P0 are
+    a·P0 + t·M + P1, as P1 gets the factor 1 if a vector is multiplied by a number.
+
+    - a·P0 + t·M + P1 and b·P0 + s·M + P1 have the dot product (M·M)(ra + rb + ts). They are joined
+      where ra + rb = -ts. For even q, w is ra. For odd q, w is -2ra - t², and v is -2rb - s², so
+      w + v = 2ts - t² - s².
+    - The vertices orthogonal to P0, other than P0, are c·P0 + M. Their dot product with
+      a·P0 + t·M + P1 is (M·M)(rc + t). So c·P0 + M is the centre of fan -rc.
 
     Args:
         q: the order of the field.
@@ -241,25 +253,24 @@ def affine(q: int, start: int | None = None) -> AffineCoordinates:
     all_quadrics = quadrics(q)
     p0 = all_quadrics[:1] if start is None else np.array([start], np.int32)
     p1 = all_quadrics[all_quadrics != p0][:1]
-    zero, unit, pole = (vectors[v][0] for v in (p0, p1, cross(q, p0, p1)))
-    ratio = f.mul[_dot(q, zero, unit), f.inv[_dot(q, pole, pole)]]
-    # P0 and P1 are orthogonal to themselves, and both are orthogonal to P0×P1. So for a vertex
-    # α·P0 + β·(P0×P1) + γ·P1 these dot products are multiples of γ, β and α.
-    by_p0, by_pole, by_p1 = (_dot(q, vectors, base) for base in (zero, pole, unit))
-    in_fan = by_p0 != 0  # P0 and its neighbours, the centres, are orthogonal to P0
-    w = f.mul[ratio, f.mul[by_p1, f.inv[by_p0]]]
-    t_in_fan = f.mul[ratio, f.mul[by_pole, f.inv[by_p0]]]
-    t_of_centre = f.neg[f.mul[by_p1, f.inv[by_pole]]]
+    vector_p0, vector_p1, vector_m = (vectors[v][0] for v in (p0, p1, cross(q, p0, p1)))
+    r = f.mul[_dot(q, vector_p0, vector_p1), f.inv[_dot(q, vector_m, vector_m)]]
+    # Of a vertex α·P0 + β·M + γ·P1 these are γ(P0·P1), β(M·M) and α(P0·P1).
+    dot_p0, dot_m, dot_p1 = (_dot(q, vectors, base) for base in (vector_p0, vector_m, vector_p1))
+    in_fan = dot_p0 != 0
+    ra = f.mul[r, f.mul[dot_p1, f.inv[dot_p0]]]  # r·α/γ
+    t_in_fan = f.mul[r, f.mul[dot_m, f.inv[dot_p0]]]  # β/γ
+    t_of_centre = f.neg[f.mul[dot_p1, f.inv[dot_m]]]  # -r·α/β
     t = np.where(in_fan, t_in_fan, t_of_centre)
-    if q % 2:
-        w = f.neg[f.add[f.add[w, w], f.mul[t, t]]]
+    w = f.neg[f.add[f.add[ra, ra], f.mul[t, t]]] if q % 2 else ra
     return AffineCoordinates(t.astype(np.int32), np.where(in_fan, w, 0).astype(np.int32), in_fan)
 
 
 def label_in_fan(q: int, t: NDArray[np.int32], w: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return a label of (t, w) by which all fans have the same links inside, int32[…].
 
-    w for odd q, w/t² for even q.
+    It is w for odd q: in a fan (t, w) and (t, v) are joined where w + v = 0. It is w/t² for even q,
+    where w/t² + v/t² = 1. For even q fan 0 has the quadrics other than P0, and no such links.
     """
     f = field(q)
     inverse_t = f.inv[np.where(t, t, 1)]
@@ -278,8 +289,12 @@ def headings(q: int, far: NDArray[np.int32]) -> NDArray[np.int32]:
     - from P0 to centre t: t.
 
     It is 0 for the element 0, and 1 + i for the i-th power of the primitive element. Links to a
-    centre or to P0 have the number q, and the loop of P0 in PN and OFT has q + 1. Triangles have
-    the same numbers in all fans, too: links s - t and -w/(s - t), or r and r' with 1/r + 1/r' = 1.
+    centre or to P0 have the number q, and the loop of P0 in PN and OFT has q + 1.
+
+    Why the numbers are the same in all fans: by the equations of `affine`, (t, w) → (t + c, w) is
+    an automorphism for odd q, and (t, w) → (ct, c²w) for even q and c ≠ 0. It moves fans to fans,
+    and keeps s - t and w, or s/t and w/t². Triangles have the same numbers in all fans, too, by the
+    same equations: links h = s - t and -w/h of (t, w), or r = s/t and r' with 1/r + 1/r' = 1.
 
     Args:
         q: the order of the field.
