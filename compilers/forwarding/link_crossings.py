@@ -7,8 +7,11 @@ one link, and writes into `CrossingPairs`.
 
 A search counts all packets, or only *returned* ones (`LinkShares.only_returned`): those that came
 to some switch before the link by the minimal link of their class there, so that the switch treats
-them as sent back. `returning_packets` asks which pairs have such packets, as their loads have less
-symmetry than those of the others.
+them as sent back. An example: s sends packets to d over t, but the link from t to d is down. So t
+sends them back, they come to s by its minimal link, and s sends them to u, which sends them to d.
+They have returned to s, so they count on the links from s to u and from u to d, but not on the
+links from s to t and from t to s. `returning_packets` asks which pairs have such packets, as their
+loads have less symmetry than those of the others.
 
 The search goes backwards. From a link (u, v) it goes to the packets that leave by the link: packets
 of u's hosts, and packets in transit, which left the switch before u by their ingress link
@@ -32,7 +35,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from compilers.forwarding.link_shares import LinkShares, NextHopTable
+from compilers.forwarding.link_shares import LinkShares, NextHopTable, place_in_entries
 from compilers.forwarding.machine_code import for_packets, inlined_loop, loop
 from compilers.forwarding.program import egress_classes, program_of
 from compilers.forwarding.rule import Array, Program, marks, spreads
@@ -241,14 +244,12 @@ def collect_pairs(
     """
     classes, most_links = leaving.host_share.shape[1], leaving.host_share.shape[2]
     for c in range(classes):
-        entry = (s * most_links + k) * classes + c
-        has_transit = leaving.first_entry[entry] < leaving.first_entry[entry + 1]
+        place = place_in_entries(leaving, s, k, c)
+        has_transit = leaving.first_entry[place] < leaving.first_entry[place + 1]
         if leaving.host_share[s, c, k] == 0 and not has_transit:
             continue
-        for place in range(
-            destinations.first_of_class[s, c], destinations.first_of_class[s, c + 1]
-        ):
-            d = destinations.destinations_by_class[s, place]
+        for i in range(destinations.first_of_class[s, c], destinations.first_of_class[s, c + 1]):
+            d = destinations.destinations_by_class[s, i]
             if not leaving.only_returned:  # packets of the switch's own hosts came by no link
                 add_pair(pairs, s, d, leaving.host_share[s, c, k])
             if has_transit:
@@ -263,10 +264,10 @@ def collect_pairs(
             share = leaving.spread_share[s, ingress] * leaving.marked_share[sender, c, sender_link]
             if share == 0:
                 continue
-            for place in range(
+            for i in range(
                 destinations.first_of_class[sender, c], destinations.first_of_class[sender, c + 1]
             ):
-                d = destinations.destinations_by_class[sender, place]
+                d = destinations.destinations_by_class[sender, i]
                 if spreads(p, destinations.egress_class[d, s]):
                     add_pair(pairs, sender, d, share)
 
@@ -288,7 +289,6 @@ def collect_in_transit(
     hosts at the switch before, which are pairs, and packets in transit there, which are put on the
     stack.
     """
-    classes, most_links = leaving.host_share.shape[1], leaving.host_share.shape[2]
     has_marks, (switch, link, distance, share, is_counted) = marks(p), pairs.backward
     switch[0], link[0], share[0], distance[0], n = s, k, 1.0, 1, 1
     is_counted[0] = not leaving.only_returned
@@ -297,29 +297,59 @@ def collect_in_transit(
         t, leaves_by, distance_of_t = switch[n], link[n], distance[n]
         share_so_far, was_counted = share[n], is_counted[n]
         c = destinations.egress_class[d, t]
-        entry = (t * most_links + leaves_by) * classes + c
+        place = place_in_entries(leaving, t, leaves_by, c)
         # Marked packets that a switch spreads are collected elsewhere.
         spreads_here = has_marks and spreads(p, c)
-        for e in range(leaving.first_entry[entry], leaving.first_entry[entry + 1]):
+        for e in range(leaving.first_entry[place], leaving.first_entry[place + 1]):
             # These packets left `sender`, the switch before t, by its link `sender_link`.
             sender, sender_link = p.far[t, leaving.ingress[e]], p.far_link[t, leaving.ingress[e]]
-            sender_class = destinations.egress_class[d, sender]
-            if sender_class < 0:
+            if destinations.egress_class[d, sender] < 0:
                 continue
             part = share_so_far * leaving.share[e]
             counts = was_counted or leaving.is_return[e]
             if counts:
-                of_hosts = leaving.host_share[sender, sender_class, sender_link]
-                marked = (
-                    leaving.marked_share[sender, sender_class, sender_link] if spreads_here else 0.0
+                collect_from_sender(
+                    p, leaving, destinations, sender, sender_link, d, part, spreads_here, pairs
                 )
-                add_pair(pairs, sender, d, part * (of_hosts - marked))
-                if has_marks and spreads(p, sender_class):
-                    collect_marked(p, leaving, destinations, sender, sender_link, d, part, pairs)
             if distance_of_t < MOST_HOPS:
                 switch[n], link[n], distance[n] = sender, sender_link, distance_of_t + 1
                 share[n], is_counted[n] = part, counts
                 n += 1
+
+
+@inlined_loop
+def collect_from_sender(
+    p: Program,
+    leaving: LinkShares,
+    destinations: DestinationClasses,
+    s: int,
+    k: int,
+    d: int,
+    part: float,
+    next_spreads: bool,
+    pairs: CrossingPairs,
+) -> None:
+    """Collect the pairs of packets to d that get to link k of switch s without being in transit.
+
+    They are packets of the hosts of s, and marked packets from its neighbours that s spreads.
+
+    Args:
+        p: the tables in links.
+        leaving: the shares by which packets leave.
+        destinations: the destinations.
+        s: the switch.
+        k: the link.
+        d: the number of the destination.
+        part: the part of the unmarked packets on link k that goes on to the link in question.
+        next_spreads: whether the switch behind link k spreads marked packets to d. Then those that
+            the hosts of s mark are left out here.
+        pairs: added to.
+    """
+    c = destinations.egress_class[d, s]
+    marked = leaving.marked_share[s, c, k] if next_spreads else 0.0
+    add_pair(pairs, s, d, part * (leaving.host_share[s, c, k] - marked))
+    if marks(p) and spreads(p, c):
+        collect_marked(p, leaving, destinations, s, k, d, part, pairs)
 
 
 @inlined_loop

@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from compilers.forwarding.machine_code import for_packets, loop
+from compilers.forwarding.machine_code import for_packets, inlined_loop, loop
 from compilers.forwarding.rule import HOST, MARKED, PLAIN, Array, Program, is_up, marks, next_links
 from compilers.tables.build import Build
 
@@ -98,8 +98,9 @@ class LinkShares(NamedTuple):
     """The shares of packets that leave S switches with C egress classes by each of their K links.
 
     An entry is a switch, a class, an ingress link and one of the next links of packets in transit
-    there. The n entries are sorted by next link. Those for switch s, next link k and class c are
-    the entries from first[(s·K + k)·C + c] to the next value of `first_entry`.
+    there. The n entries are sorted by switch, next link and class. Those of one switch, next link
+    and class begin at `first_entry[place]` and end before `first_entry[place + 1]`; their place is
+    that of `place_in_entries`.
     """
 
     host_share: Array
@@ -131,16 +132,15 @@ class LinkShares(NamedTuple):
                 it is given, only packets that have returned count. None: all packets count.
         """
         switches, classes, most_links, _ = table.transit_links.shape
-        # One entry for each next link of packets in transit, and the number by which `first_entry`
-        # finds it: of the switch, the next link and the class together.
-        s, c, ingress, place = np.nonzero(table.transit_links >= 0)
-        leaves_by = (s * most_links + table.transit_links[s, c, ingress, place]) * classes + c
+        # One entry for each next link of packets in transit, and its `place_in_entries`.
+        s, c, ingress, i = np.nonzero(table.transit_links >= 0)
+        place = (s * most_links + table.transit_links[s, c, ingress, i]) * classes + c
         share = 1.0 / np.count_nonzero(table.transit_links >= 0, axis=3)[s, c, ingress]
-        order = np.argsort(leaves_by, kind="stable")
+        order = np.argsort(place, kind="stable")
         first = np.zeros(switches * most_links * classes + 1, np.int64)
-        np.cumsum(np.bincount(leaves_by, minlength=len(first) - 1), out=first[1:])
+        np.cumsum(np.bincount(place, minlength=len(first) - 1), out=first[1:])
         if returns is None:
-            entry_returns = np.zeros(len(leaves_by), np.bool_)
+            entry_returns = np.zeros(len(place), np.bool_)
         else:
             entry_returns = returns[s, c, ingress][order]
         return cls(
@@ -153,6 +153,13 @@ class LinkShares(NamedTuple):
             is_return=entry_returns,
             only_returned=returns is not None,
         )
+
+
+@inlined_loop
+def place_in_entries(leaving: LinkShares, s: int, k: int, c: int) -> int:
+    """The place in `first_entry` of packets in transit of class c that leave switch s by link k."""
+    classes, most_links = leaving.host_share.shape[1], leaving.host_share.shape[2]
+    return (s * most_links + k) * classes + c
 
 
 @loop
