@@ -159,7 +159,8 @@ class LinkShares(NamedTuple):
 def place_in_entries(leaving: LinkShares, s: int, k: int, c: int) -> int:
     """The place in `first_entry` of packets in transit of class c that leave switch s by link k."""
     classes, most_links = leaving.host_share.shape[1], leaving.host_share.shape[2]
-    return (s * most_links + k) * classes + c
+    place: int = (s * most_links + k) * classes + c
+    return place
 
 
 @loop
