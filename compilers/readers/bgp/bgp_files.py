@@ -55,7 +55,8 @@ def read_speaker(
     """
     files = read_files(system, folder, definitions)
     # The first file states the ports. It also states BGP, but on SONiC `frr.conf` does that.
-    ports_file, bgp_file = files[0].text, next(_speaker_files(files, options))
+    ports_file = files[0].text
+    (bgp_file,) = _speaker_files(files, options)
     speaker = bgp_file.speaker
     # On Cumulus only sessions say that a port has no addresses. On SONiC the first file does, too.
     if not options.numbered and bgp_file.text is ports_file:
@@ -72,7 +73,7 @@ def read_speaker(
 
 
 def _speaker_files(files: Sequence[ReadFile], options: SpeakerOptions) -> Iterator[_SpeakerFile]:
-    """Yield the file that configures the speaker, among those of a switch."""
+    """Yield the files of a switch that configure a speaker; in each system that is one file."""
     for text, engine in files:
         file_dialect = dialect(Path(text.file).name)
         if file_dialect.switch:
