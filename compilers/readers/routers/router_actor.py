@@ -215,11 +215,11 @@ class RouterActor:
 
     def wanted(self, statement: Statement, family: str, instance: str, network: str) -> None:  # noqa: ARG002
         """Note the destinations of the packets that a filter sends to a routing instance."""
-        self.router.filtered[family, instance] = network
+        self.router.filter_networks[family, instance] = network
 
     def direct(self, statement: Statement, family: str, instance: str) -> None:  # noqa: ARG002
         """Note a routing instance that has the connected routes of all interfaces."""
-        self.router.direct.add((family, instance))
+        self.router.with_connected_routes.add((family, instance))
 
     def destination(self, statement: Statement, prefix: str) -> None:
         """Note a prefix that a filter looks for."""

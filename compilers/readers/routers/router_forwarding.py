@@ -4,10 +4,22 @@
 are compared with the tables: lookup tables, next hops, addresses, and *claims*, which are facts
 besides forwarding that lines state. `router_files` and `bgp_files` call it.
 
-Some packets come in with a *mark*: the router sends each of them over a random link of several. It
-looks up marked packets in VRFs, one VRF for each link that brings them. Claims of four kinds are
-about these VRFs, and their texts call such a VRF a stage: `stage`, `staged`, `staged host` and
-`staged block`.
+Packets are looked up in three kinds of tables:
+
+| packets | routes in `RouterText` | in the result |
+|---|---|---|
+| *in transit*, from other switches | `transit`, and `leaked` to hosts of this router | `anywhere` |
+| *entering*, from hosts of this router | `entering` | `by_ingress` |
+| *marked*: sent on over a random link | `marked_routes`, a VRF for each link | claims |
+
+Claims call a VRF for marked packets a *stage*. They are of four kinds:
+
+| claim | what a line states |
+|---|---|
+| `stage` | the link has a subinterface for marked packets, with this VLAN |
+| `staged` | a prefix in its VRF, and the ports that share the prefix |
+| `staged host` | a route in its VRF to a host of this router |
+| `staged block` | its VRF has the connected routes, so that of a network of this router's hosts |
 """
 
 from __future__ import annotations
@@ -36,6 +48,8 @@ from compilers.readers.routers.router_text import (
     states_vrf,
 )
 
+ALL_FAMILIES = ""
+"""In place of an address family: packets of all families."""
 POINT_TO_POINT = 4
 """A network with fewer addresses than this is that of a link, /31 or /127."""
 
@@ -241,7 +255,9 @@ def _claims_about_marked(router: RouterText, ends: dict[str, str]) -> Iterator[C
         if interface.is_subinterface:
             port = Interface(interface.port)
             yield Claim("stage", (port, interface.tag), router.file, interface.line)
-            for family, vrf in interface.lookup_instance.items() or [("", interface.vrf)]:
+            # Filters send the packets of each family to a routing instance. Without filters the
+            # subinterface is in a VRF, where packets of all families are looked up.
+            for family, vrf in interface.lookup_instance.items() or [(ALL_FAMILIES, interface.vrf)]:
                 yield from _claims_about_vrf(router, interface, family, vrf, ends)
 
 
@@ -255,7 +271,7 @@ def _claims_about_vrf(
     Args:
         router: the router at the link.
         interface: the subinterface on the link.
-        family: the address family whose packets a filter sends to the VRF; "": all.
+        family: the address family whose packets a filter sends to the VRF; or ALL_FAMILIES.
         vrf: the VRF, or routing instance, where they are looked up.
         ends: the interface to each address at the far end of a link (`far_ends`).
     """
@@ -263,22 +279,31 @@ def _claims_about_vrf(
     routes = router.marked_routes.get(vrf, RouteLines())
     for gateway, line in _to_hosts(router, routes):
         yield Claim("staged host", (port, gateway), router.file, line)
-    by_prefix: dict[str, list[str]] = {}
-    link_hops = (next_hop for next_hop in routes.next_hops if not states_vrf(next_hop))
-    for prefix, next_hop, _ in routes.rows(*link_hops):
-        by_prefix.setdefault(prefix, []).append(_egress_port(router, next_hop, ends))
-    filtered = router.filtered.get((family, vrf), "")
-    for prefix, ports in by_prefix.items():
-        if not family or _is_subnet(prefix, filtered):
+    # A filter sends only packets for this network to the VRF. No packet meets its other routes.
+    sent_network = router.filter_networks.get((family, vrf), "")
+    for prefix, ports in _ports_by_prefix(router, routes, ends).items():
+        if family == ALL_FAMILIES or _is_subnet(prefix, sent_network):
             value = (port, network_text(prefix), *map(Interface, sorted(ports)))
             yield Claim("staged", value, router.file, interface.line)
-    for network in _host_networks(router) if (family, vrf) in router.direct else ():
-        if _is_subnet(network, filtered):
-            yield Claim("staged block", (port, network), router.file, interface.line)
+    if (family, vrf) in router.with_connected_routes:
+        for network in _host_networks(router):
+            if _is_subnet(network, sent_network):
+                yield Claim("staged block", (port, network), router.file, interface.line)
+
+
+def _ports_by_prefix(
+    router: RouterText, routes: RouteLines, ends: dict[str, str]
+) -> dict[str, list[str]]:
+    """By prefix, the ports of the links over which routes for marked packets lead."""
+    link_hops = (next_hop for next_hop in routes.next_hops if not states_vrf(next_hop))
+    ports: dict[str, list[str]] = {}
+    for prefix, next_hop, _ in routes.rows(*link_hops):
+        ports.setdefault(prefix, []).append(_egress_port(router, next_hop, ends))
+    return ports
 
 
 def _host_networks(router: RouterText) -> Iterator[str]:
-    """The networks of the router's hosts."""
+    """The networks of the router's hosts: neither loopbacks nor networks of links."""
     for interface in router.interfaces.values():
         for address, _ in interface.addresses:
             if not (_is_single(address) or _is_link(address)):
@@ -291,7 +316,7 @@ def _is_single(address: str) -> bool:
 
 
 def _is_subnet(prefix: str, network: str) -> bool:
-    """Whether a network is part of another one of its family."""
+    """Whether a network is part of another one of its family; False if that is ""."""
     inner, outer = exact_network(prefix), exact_network(network or "::/128")
     return inner.version == outer.version and inner.subnet_of(outer)  # type: ignore[arg-type]
 

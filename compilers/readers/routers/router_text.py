@@ -96,9 +96,9 @@ class RouterText:
     marked_routes: dict[str, RouteLines] = field(default_factory=dict)
     """The routes for marked packets, by VRF. Each link has a VRF for the marked packets that it
     brings."""
-    filtered: dict[tuple[str, str], str] = field(default_factory=dict)
+    filter_networks: dict[tuple[str, str], str] = field(default_factory=dict)
     """The network whose packets a filter sends to an instance, by address family and instance."""
-    direct: set[tuple[str, str]] = field(default_factory=set)
+    with_connected_routes: set[tuple[str, str]] = field(default_factory=set)
     """The instances that have the connected routes of all interfaces: family and instance."""
     segments: bytes = b""
     """The SRv6 uSID block, as the first bytes of its addresses; b"" for none. Another reader reads
