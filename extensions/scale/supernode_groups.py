@@ -5,6 +5,15 @@ smaller numbers, then the *inner* links within its own supernode, then the outer
 with larger numbers. So all supernodes of one kind (ordinary, or of a quadric) with equally many
 smaller neighbours number their links alike. Within such a group, supernodes differ only in the
 triangles of the structure graph that they are part of.
+
+What comes in is a `StarProgram`. Of its arrays this module reads, for supernode x and member x':
+
+- `around[x]`, the *line* of x: the supernodes orthogonal to x in the structure graph, ascending.
+  These are its neighbours, and x itself if x is of a quadric;
+- `along[ALONG, x']`, the member at the other end of an outer link of x' to a supernode with a
+  larger number, and `along[AGAINST, x']`, to one with a smaller number;
+- `joined[kind, x', y']`, whether an inner link joins the members x' and y' of a supernode of this
+  kind, and `links[kind, x']`, how many inner links x' has.
 """
 
 from __future__ import annotations
@@ -19,7 +28,9 @@ from compilers.tables.star_rows import AGAINST, ALONG, StarProgram
 from compilers.topology.triangles import apex_links
 
 ORDINARY, QUADRIC = 0, 1
-"""The kinds of supernodes, as places in the arrays of a `StarProgram`."""
+"""The kinds of supernodes, as indexes of `StarProgram.links` and `StarProgram.joined`."""
+NO_NEIGHBOUR = -1
+"""In place of a neighbour: at this place of the line is the supernode itself."""
 Numbers = NDArray[np.intp]
 
 
@@ -52,12 +63,13 @@ class SupernodeGroup:
         There are none if two members of a supernode differ in their number of inner links, as they
         would not number their links alike.
         """
-        lines, numbers = program.around, np.arange(len(program.around))[:, None]
-        smaller_neighbours = (lines < numbers).sum(axis=1)
-        neighbours = np.where(lines == numbers, np.int32(-1), lines)
-        apex_places = apex_links(neighbours).astype(np.intp)
         if any(len(np.unique(link_counts)) > 1 for link_counts in program.links):
             return
+        lines = program.around
+        itself = np.arange(len(lines))[:, None]
+        smaller_neighbours = (lines < itself).sum(axis=1)
+        neighbours = np.where(lines == itself, np.int32(NO_NEIGHBOUR), lines)
+        apex_places = apex_links(neighbours).astype(np.intp)
         for kind in (ORDINARY, QUADRIC):
             of_kind = program.quadric == kind
             for smaller in np.unique(smaller_neighbours[of_kind]).tolist():
@@ -81,25 +93,28 @@ class SupernodeGroup:
             kind: the kind of the supernodes, ORDINARY or QUADRIC.
             supernodes: int[g], the numbers of the supernodes.
             smaller_neighbours: how many neighbours of each of them have smaller numbers.
-            apex_places: int[g, q + 1], by supernode x and place on its line: for the link to the
-                supernode at this place, the place of the apex on the line of x; -1 for none.
+            apex_places: int[g, q + 1], by supernode x and place on its line. Let z be the supernode
+                at this place: the place, on the line of x, of the apex of x and z; -1 for none.
         """
-        inner_count = int(program.links[kind][0])
+        inner_count = int(program.links[kind][0])  # equal for all members (`groups_of`)
         outer_count = program.around.shape[1]
-        if kind == QUADRIC:  # the supernode itself is on its own line, after the smaller ones
+        if kind == QUADRIC:
+            # The supernode itself is on its line, behind its smaller neighbours. No link is there.
             outer_count -= 1
             apex_places = np.delete(apex_places, smaller_neighbours, axis=1)
+        # Links to smaller neighbours keep their places. Inner links come before all others.
         place = np.arange(outer_count)
-        outer_links = np.where(place >= smaller_neighbours, place + inner_count, place)
-        arc = np.where(place < smaller_neighbours, AGAINST, ALONG)
+        is_to_smaller = place < smaller_neighbours
+        outer_links = np.where(is_to_smaller, place, place + inner_count)
+        direction = np.where(is_to_smaller, AGAINST, ALONG)
         inner_members = np.nonzero(program.joined[kind])[1]  # of all members, one after the other
         return cls(
             kind=kind,
             supernodes=supernodes,
             outer_links=outer_links,
             inner_links=np.arange(smaller_neighbours, smaller_neighbours + inner_count),
-            direction=arc,
-            outer_members=program.along[arc].T.astype(np.intp),
+            direction=direction,
+            outer_members=program.along[direction].T.astype(np.intp),
             inner_members=inner_members.reshape(program.members, inner_count),
             # A quadric is in no triangle, so every place here is a place among the neighbours.
             apex_link=np.where(apex_places >= 0, outer_links[np.maximum(apex_places, 0)], -1),
@@ -130,7 +145,11 @@ class SupernodeGroup:
         return np.zeros(shape, np.bool_)
 
     def without_own_link(self, links: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Sets of links, bool[k, 3, K, K] as `empty_sets`, without the class's own; written."""
+        """Remove the class's own link from sets of links, and return them.
+
+        Args:
+            links: bool[k, 3, K, K], as `empty_sets`; written.
+        """
         own_link = np.arange(self.link_count)
         links[:, :, own_link, own_link] = False
         return links
