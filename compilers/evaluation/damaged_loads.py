@@ -179,7 +179,7 @@ class DamagedLoads:
         each link counts as an orbit of its own.
         """
         orbit = np.arange(len(self.arcs))
-        if self.rates.are_equal and len(self.rates.host_rate) == self.build.tables.switches:
+        if self.rates.are_equal and len(self.rates.host_rate_sum) == self.build.tables.switches:
             orbit = orbit_of_arc(self.build.topology, self.crossings.link_crossings)
         representatives, orbit_of_link = np.unique(orbit, return_inverse=True)
         if len(representatives) * np.prod(self.crossings.size) > MOST_COMPUTED:

@@ -88,7 +88,7 @@ def guarantee(
         return guarantee_of_links(build, by_intermediates, by_intermediates.arcs, rates, progress)
     by_tables = TableCrossings(LinkCrossings.of(build))
     arcs, load_bounds = by_tables.arcs, None
-    if rates.are_equal and len(rates.host_rate) == build.tables.switches:
+    if rates.are_equal and len(rates.host_rate_sum) == build.tables.switches:
         # All links of an orbit have the same worst load, so one of them is enough. If the tables
         # lack automorphisms of the graph, orbits are small. Then bounds exclude many of the links.
         representatives = orbit_representatives(build.topology, by_tables.link_crossings)

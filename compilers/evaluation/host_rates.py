@@ -33,7 +33,7 @@ class HostRates:
     """int64[H], the switches with hosts, ascending."""
     endpoint_index: Numbers
     """int64[H], the index of each of these switches among the endpoints."""
-    host_rate: Reals
+    host_rate_sum: Reals
     """float64[H], the sum of the rates of each switch's hosts, which they can send and take."""
     link_rate: Reals
     """float64[S, K], the rate of each link, in each direction. Where no link is, it is 1 if every
@@ -59,23 +59,25 @@ class HostRates:
         switches = endpoints[endpoint_index]
         hosts_per_switch = hosts_at_endpoint[endpoint_index]
         # Every link counts 1, unless the speeds of all ports in use are known.
-        link_rate, host_rate = np.ones(wiring.far.shape), hosts_per_switch / 1.0
+        link_rate, host_rate_sum = np.ones(wiring.far.shape), hosts_per_switch / 1.0
         if not assumes_hosts:
             link_speed, host_speed = _speeds(build, wiring.port), _speeds(build, wiring.host_port)
             if link_speed[wiring.far >= 0].all() and host_speed[wiring.host_port > 0].all():
-                link_rate, host_rate = link_speed, host_speed.sum(axis=1)[switches]
-        return cls(switches, endpoint_index, host_rate, link_rate, hosts_per_switch)
+                link_rate, host_rate_sum = link_speed, host_speed.sum(axis=1)[switches]
+        return cls(switches, endpoint_index, host_rate_sum, link_rate, hosts_per_switch)
 
     @property
-    def largest_host_rate(self) -> float:
+    def largest_host_rate_sum(self) -> float:
         """The most that all hosts of one switch can send; the unit of patterns of traffic."""
-        return float(self.host_rate.max())
+        return float(self.host_rate_sum.max())
 
     @cached_property
     def are_equal(self) -> bool:
         """Whether all switches have the same rate, and all links have the same rate."""
-        host_rate, link_rate = self.host_rate, self.link_rate[self.link_rate > 0]
-        return bool((host_rate == host_rate[:1]).all() and (link_rate == link_rate[:1]).all())
+        host_rate_sum, link_rate = self.host_rate_sum, self.link_rate[self.link_rate > 0]
+        return bool(
+            (host_rate_sum == host_rate_sum[:1]).all() and (link_rate == link_rate[:1]).all()
+        )
 
     @cached_property
     def whole_units(self) -> Numbers | None:
@@ -84,10 +86,10 @@ class HostRates:
         The unit is the largest rate that divides the rates of all switches. There is none where
         rates are no whole numbers.
         """
-        whole_rates = np.rint(self.host_rate).astype(np.int64)
+        whole_rates = np.rint(self.host_rate_sum).astype(np.int64)
         if not len(whole_rates) or (whole_rates <= 0).any():
             return None
-        if (whole_rates != self.host_rate).any():
+        if (whole_rates != self.host_rate_sum).any():
             return None
         return np.asarray(whole_rates // np.gcd.reduce(whole_rates))
 
@@ -103,8 +105,8 @@ class HostRates:
             each endpoint can take.
         """
         sends, takes = np.zeros(switches), np.zeros(destinations)
-        sends[self.switches] = self.host_rate
-        takes[self.endpoint_index] = self.host_rate
+        sends[self.switches] = self.host_rate_sum
+        takes[self.endpoint_index] = self.host_rate_sum
         return sends, takes
 
     def without(self, switches: Numbers) -> HostRates:
@@ -118,7 +120,7 @@ class HostRates:
             self,
             switches=self.switches[remain],
             endpoint_index=self.endpoint_index[remain],
-            host_rate=self.host_rate[remain],
+            host_rate_sum=self.host_rate_sum[remain],
             hosts_per_switch=self.hosts_per_switch[remain],
         )
 

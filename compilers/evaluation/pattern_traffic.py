@@ -46,7 +46,9 @@ def most_hosts_of_switch(build: Build) -> int:
 
 
 def pattern_traffic(build: Build, pattern: str, rates: HostRates, seed: int) -> Traffic:
-    """What switches send each other, in units of `rates.largest_host_rate`.
+    """What switches send each other.
+
+    The unit is `rates.largest_host_rate_sum`, the most that all hosts of one switch can send.
 
     Args:
         build: its switches.
@@ -60,13 +62,14 @@ def pattern_traffic(build: Build, pattern: str, rates: HostRates, seed: int) -> 
     if pattern.endswith(RATES_SUFFIX):
         # Only the proportions of the rates count: the busiest host sends or receives all it can.
         traffic = host_traffic(build, read_text(pattern))
-        relative_rates = relative_host_rates(rates, build.tables.switches)
+        relative_rates = relative_host_rate_sums(rates, build.tables.switches)
         busiest = highest_host_utilisation(traffic, relative_rates)
         return replace(traffic, amount=traffic.amount / busiest)
+    # The patterns are those of switches with hosts, and take no rates.
     endpoints = np.zeros_like(build.topology.endpoints)
     endpoints[rates.switches] = True
     topology = replace(build.topology, endpoints=endpoints)
-    rates_are_even = bool((rates.host_rate == rates.largest_host_rate).all())
+    rates_are_even = bool((rates.host_rate_sum == rates.largest_host_rate_sum).all())
     hosts_are_even = bool((rates.hosts_per_switch == rates.hosts_per_switch[0]).all())
     if rates_are_even and hosts_are_even:
         return PATTERNS[pattern](topology, int(rates.hosts_per_switch[0]), seed)
@@ -79,15 +82,15 @@ def pattern_traffic(build: Build, pattern: str, rates: HostRates, seed: int) -> 
     return _uneven_switch_permutation(topology, pattern, rates, seed)
 
 
-def relative_host_rates(rates: HostRates, switches: int) -> Reals:
-    """float64[S]: what the hosts of each switch can send, in units of `rates.largest_host_rate`.
+def relative_host_rate_sums(rates: HostRates, switches: int) -> Reals:
+    """What the hosts of each switch can send, float64[S], in units of the largest such sum.
 
     Args:
         rates: the rates of hosts.
         switches: S.
     """
     relative = np.zeros(switches)
-    relative[rates.switches] = rates.host_rate / rates.largest_host_rate
+    relative[rates.switches] = rates.host_rate_sum / rates.largest_host_rate_sum
     return relative
 
 
@@ -95,8 +98,8 @@ def highest_host_utilisation(traffic: Traffic, relative_rates: Reals) -> float:
     """The highest utilisation of host links at any switch, sending or receiving.
 
     Args:
-        traffic: in units of `HostRates.largest_host_rate`.
-        relative_rates: float64[S], of `relative_host_rates`.
+        traffic: in units of `HostRates.largest_host_rate_sum`.
+        relative_rates: float64[S], of `relative_host_rate_sums`.
     """
     switches = len(relative_rates)
     sent = np.bincount(traffic.source, traffic.amount, minlength=switches)
@@ -108,7 +111,7 @@ def highest_host_utilisation(traffic: Traffic, relative_rates: Reals) -> float:
 
 def _uneven_uniform(topology: Topology, rates: HostRates) -> Traffic:
     """Uniform traffic: every host sends to the hosts of all other switches, to each by its rate."""
-    rate = relative_host_rates(rates, len(topology.endpoints))
+    rate = relative_host_rate_sums(rates, len(topology.endpoints))
     traffic = PATTERNS["uniform"](topology, 1, 0)
     source, destination = traffic.source, traffic.destination
     amount = rate[source] * rate[destination] / (rate.sum() - rate[source])
@@ -120,7 +123,7 @@ def _uneven_hotspot(topology: Topology, rates: HostRates) -> Traffic:
 
     If the hosts of this switch would receive more than they can, all rates are scaled down.
     """
-    rate = relative_host_rates(rates, len(topology.endpoints))
+    rate = relative_host_rate_sums(rates, len(topology.endpoints))
     traffic = _uneven_uniform(topology, rates)
     source, destination = traffic.source, traffic.destination
     hot = rates.switches[0]
@@ -137,7 +140,9 @@ def _uneven_host_permutation(pattern: str, rates: HostRates, seed: int) -> Traff
     """
     hosts = rates.hosts_per_switch
     switch_of_host = np.repeat(rates.switches, hosts)
-    rate = np.repeat(rates.host_rate / hosts, hosts) / rates.largest_host_rate
+    # By host: the mean of its switch, where hosts may differ in speed.
+    mean_rate = rates.host_rate_sum / hosts
+    rate = np.repeat(mean_rate, hosts) / rates.largest_host_rate_sum
     if pattern == "hosts":
         source = np.arange(len(switch_of_host))
         destination = np.random.default_rng(seed).permutation(len(switch_of_host))
@@ -151,7 +156,7 @@ def _uneven_switch_permutation(
     topology: Topology, pattern: str, rates: HostRates, seed: int
 ) -> Traffic:
     """A permutation of switches, each pair at the rate of the hosts of the slower switch."""
-    rate = relative_host_rates(rates, len(topology.endpoints))
+    rate = relative_host_rate_sums(rates, len(topology.endpoints))
     traffic = PATTERNS[pattern](topology, 1, seed)
     slower_rate = np.minimum(rate[traffic.source], rate[traffic.destination])
     return replace(traffic, amount=traffic.amount * slower_rate)

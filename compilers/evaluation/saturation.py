@@ -9,8 +9,8 @@ traffic, one set for each switch and class.
 
 Loads and capacities of links are in units of the largest host capacity of any switch: of what all
 hosts of a switch can send, at the switch where they can send most
-(`HostRates.largest_host_rate`). Arrays of loads have L entries for each of S switches: its K links,
-and one entry for its hosts, which is not used here (`compilers.forwarding.many_packets`).
+(`HostRates.largest_host_rate_sum`). Arrays of loads have L entries for each of S switches: its K
+links, and one entry for its hosts, which is not used here (`compilers.forwarding.many_packets`).
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from compilers.evaluation.optimum import DirectedLinks, optimum
 from compilers.evaluation.pattern_traffic import (
     highest_host_utilisation,
     pattern_traffic,
-    relative_host_rates,
+    relative_host_rate_sums,
     require_pattern,
 )
 from compilers.evaluation.traffic import PATTERNS
@@ -194,7 +194,7 @@ def link_capacity(fluid: Fluid, rates: HostRates) -> Reals:
     link_rate = np.ones((forwarding.switches, forwarding.arcs_a_switch))
     link_rate[:, : rates.link_rate.shape[1]] = rates.link_rate
     capacity: Reals = np.where(
-        forwarding.far_arc >= 0, link_rate.ravel() / rates.largest_host_rate, np.inf
+        forwarding.far_arc >= 0, link_rate.ravel() / rates.largest_host_rate_sum, np.inf
     )
     return capacity
 
@@ -229,7 +229,7 @@ def _can_fit_weights(build: Build, fluid: Fluid, traffic: Traffic) -> bool:
 
 def _host_limit(traffic: Traffic, rates: HostRates, switches: int) -> float:
     """The share of their rates that all hosts can send over their own links, at most 1."""
-    busiest = highest_host_utilisation(traffic, relative_host_rates(rates, switches))
+    busiest = highest_host_utilisation(traffic, relative_host_rate_sums(rates, switches))
     return 1 / busiest if busiest > 1 + ROUNDING else 1.0
 
 

@@ -70,12 +70,12 @@ def worst_traffic(share: Reals, rates: HostRates) -> WorstTraffic:
         return WorstTraffic(0.0, no_switches, no_switches, np.zeros(0))
     if rates.are_equal:
         source, destination = best_assignment(share)
-        rate = np.full(len(source), rates.host_rate[0])
+        rate = np.full(len(source), rates.host_rate_sum[0])
     elif (units := rates.whole_units) is not None and units.sum() <= MOST_UNITS:
         source, destination, rate = unit_assignment(share, units)
-        rate = rate * (rates.host_rate[0] / units[0])
+        rate = rate * (rates.host_rate_sum[0] / units[0])
     else:
-        source, destination, rate = best_transport(share, rates.host_rate)
+        source, destination, rate = best_transport(share, rates.host_rate_sum)
     load = float((share[source, destination] * rate).sum())
     return WorstTraffic(load, source, destination, rate)
 
@@ -117,7 +117,7 @@ def dual_prices(share: Reals, worst: WorstTraffic, rates: HostRates) -> PairPric
         float64[H] twice, by the index of each switch among those with hosts.
     """
     sent = np.bincount(worst.source, worst.rate, len(share))
-    has_slack = sent < rates.host_rate * (1 - LOAD_TOLERANCE)
+    has_slack = sent < rates.host_rate_sum * (1 - LOAD_TOLERANCE)
     flow = worst.source, worst.destination
     destination = share[has_slack].max(axis=0, initial=0)
     # A longest path has at most as many steps as there are flows.
@@ -164,12 +164,12 @@ def unit_assignment(share: Reals, units: Numbers) -> SwitchFlows:
     return SwitchFlows(flow // len(units), flow % len(units), rate / 1.0)
 
 
-def best_transport(share: Reals, host_rate: Reals) -> SwitchFlows:
+def best_transport(share: Reals, host_rate_sum: Reals) -> SwitchFlows:
     """The flows that load the link most, as the solution of a transportation problem.
 
     Args:
         share: float64[H, H], as in `worst_traffic`.
-        host_rate: float64[H], the most that each switch sends, and the most that it takes.
+        host_rate_sum: float64[H], the most that each switch sends, and the most that it takes.
     """
     from scipy.optimize import linprog
     from scipy.sparse import csr_matrix
@@ -181,7 +181,7 @@ def best_transport(share: Reals, host_rate: Reals) -> SwitchFlows:
     column = np.tile(flow, 2)
     sums = csr_matrix((np.ones(len(row)), (row, column)), (2 * switches, len(flow)))
     solution = linprog(
-        -share[source, destination], A_ub=sums, b_ub=np.tile(host_rate, 2), method="highs"
+        -share[source, destination], A_ub=sums, b_ub=np.tile(host_rate_sum, 2), method="highs"
     )
     positive = solution.x > 0
     return SwitchFlows(source[positive], destination[positive], solution.x[positive])

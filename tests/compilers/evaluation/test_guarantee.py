@@ -234,7 +234,7 @@ def uneven(counts: dict[int, int], speeds: tuple[int, int] | None = None) -> Bui
 
 def test_hosts_that_are_not_alike_get_what_an_assignment_of_hosts_says(tmp_path: Any) -> None:
     build = uneven({0: 4, 5: 3, 6: 2})
-    found, hosts = guarantee(build), HostRates.of(build).host_rate.astype(np.int64)
+    found, hosts = guarantee(build), HostRates.of(build).host_rate_sum.astype(np.int64)
     assert hosts.tolist() == [4, 1, 1, 1, 1, 3, 2, *[1] * 6]
     copies = np.repeat(np.arange(13), hosts)
     loads = [load[np.ix_(copies, copies)] for load in explained(build).values()]
@@ -301,5 +301,5 @@ def test_prices_pay_for_every_pair_and_add_up_to_the_worst_load(hosts: list[floa
         worst = worst_traffic(share, rates)
         paid = dual_prices(share, worst, rates)
         assert (paid.source[:, None] + paid.destination >= share - 1e-12).all()
-        total = paid.source @ rates.host_rate + paid.destination @ rates.host_rate
+        total = paid.source @ rates.host_rate_sum + paid.destination @ rates.host_rate_sum
         assert total == pytest.approx(worst.load)

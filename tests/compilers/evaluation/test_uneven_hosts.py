@@ -55,7 +55,7 @@ def test_a_slow_link_is_full_before_others() -> None:
     slow = replace(loads, capacity=capacity).saturation(loads.minimal)
     assert slow.share == pytest.approx(0.5)
     assert slow.hottest == (hot // hops.arcs_a_switch, hops.far_arc[hot] // hops.arcs_a_switch)
-    assert rates.largest_host_rate == 100
+    assert rates.largest_host_rate_sum == 100
 
 
 def test_the_cables_of_a_bond_carry_their_speeds_together() -> None:
@@ -71,7 +71,7 @@ def test_the_cables_of_a_bond_carry_their_speeds_together() -> None:
     }
     rates = HostRates.of(compile_fabric(load_fabric(spec)))
     assert set(rates.link_rate[rates.link_rate > 0].tolist()) == {200}
-    assert rates.largest_host_rate == 100
+    assert rates.largest_host_rate_sum == 100
 
 
 def test_each_host_sends_to_all_of_other_switches_alike() -> None:
@@ -82,14 +82,14 @@ def test_each_host_sends_to_all_of_other_switches_alike() -> None:
         for other in others:
             expected[one, other] += 1 / len(others)
     rates = HostRates.of(build)
-    found = flows(pattern_traffic(build, "uniform", rates, 0), rates.largest_host_rate)
+    found = flows(pattern_traffic(build, "uniform", rates, 0), rates.largest_host_rate_sum)
     assert found == pytest.approx(dict(expected))
 
 
 @pytest.mark.parametrize("pattern", ["hosts", "reverse", "tornado", "perm2hop", "longest"])
 def test_no_host_of_a_permutation_sends_or_takes_more_than_it_can(pattern: str) -> None:
     build, rates = uneven(COUNTS), HostRates.of(uneven(COUNTS))
-    found = flows(pattern_traffic(build, pattern, rates, 1), rates.largest_host_rate)
+    found = flows(pattern_traffic(build, pattern, rates, 1), rates.largest_host_rate_sum)
     counts = np.bincount(hosts_of(COUNTS), minlength=13)
     for end in (0, 1):
         used = np.zeros(13)
@@ -105,7 +105,7 @@ def test_the_share_is_that_of_every_path_of_every_host() -> None:
     build = uneven(COUNTS)
     rates, by_hand = HostRates.of(build), explained(build)
     for pattern in ("uniform", "hosts", "tornado"):
-        sent = flows(pattern_traffic(build, pattern, rates, 0), rates.largest_host_rate)
+        sent = flows(pattern_traffic(build, pattern, rates, 0), rates.largest_host_rate_sum)
         loads = (sum(rate * load[pair] for pair, rate in sent.items()) for load in by_hand.values())
         taken = np.zeros(13)
         for (_, destination), rate in sent.items():
