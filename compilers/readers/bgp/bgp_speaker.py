@@ -6,6 +6,24 @@ the readers of FRR and BIRD call `Speaker.read` and `Speaker.switch`.
 
 Only configurations that polarfab renders are understood. So each statement of the dialect has to be
 there, and a statement that is not in the dialect is unknown.
+
+The statements of a dialect are templates with fields, such as `neighbor <peer> remote-as <far>`.
+`Statements.find` yields the fields of every statement that fits a template. `Statements.need`
+returns the fields of templates that have to fit, and notes those that do not. Both take the fields
+that are known already, and return them with the new ones. The fields that this module reads are
+
+| field | what it is |
+|---|---|
+| `number`, `id` | the AS number and the router id of the switch |
+| `most`, `less` | the most AS numbers of an accepted path; one less than that |
+| `pool`, `least`, `longest` | the network of accepted prefixes; their shortest and longest length |
+| `via` | the network of addresses that are accepted as next hops of static routes |
+| `paths` | how many paths to a prefix are used at once |
+| `prefix` | a prefix that the switch announces, or one of a prefix list |
+| `peer`, `far` | the address of a neighbour, or the port towards it; its AS number |
+| `host`, `plug` | the description of a neighbour: its name and its port |
+| `policy`, `place`, `list`, `metric` | a policy; the number, prefix list and metric of an entry |
+| `around`, `rest` | AS numbers that detours go over; how many more may follow |
 """
 
 from __future__ import annotations
@@ -155,7 +173,9 @@ class Speaker:
     options: SpeakerOptions
     """The options with which it was rendered."""
     fields: Fields = field(default_factory=dict)
-    """The fields of statements for the whole switch, such as `number` and `id`."""
+    """The fields of statements for the whole switch: `number`, `id`, and perhaps `most`, `less`."""
+    longest_path: str = ""
+    """The field `most`, once a statement for the switch or for an entry of a policy has it."""
     families: list[SwitchFamily] = field(default_factory=list)
     """The address families that were read."""
 
@@ -165,6 +185,7 @@ class Speaker:
         speaker = cls(statements, dialect, options)
         bfd = dialect.bfd_switch if options.bfd else ()
         speaker.fields = statements.need((*dialect.switch, *bfd), {})
+        speaker.longest_path = speaker.fields.get("most", "")
         for family in FAMILIES:
             # Without addresses on links both families have one session, so one group.
             group = f"fabric-{family['family']}" if options.numbered else "fabric"
@@ -177,10 +198,13 @@ class Speaker:
     def _family(self, fields: Fields) -> SwitchFamily:
         """Read one address family, whose fields of `FAMILIES` are among the fields."""
         dialect, options = self.dialect, self.options
-        if any(any(self.statements.find(template, fields)) for template in dialect.next_hop_pool):
+        accepts_next_hops = any(
+            any(self.statements.find(template, fields)) for template in dialect.next_hop_pool
+        )
+        if accepts_next_hops:
             fields = self.statements.need(dialect.next_hop_pool, fields)
         sessions = tuple(self._sessions(fields))
-        self._policy(fields, f"fabric-{fields['family']}")
+        self._policy(fields, _shared_policy(fields))
         most_paths = self._most_paths(fields)
         self.statements.need(
             (
@@ -223,7 +247,7 @@ class Speaker:
         for first_fields, line in list(self.statements.find(first, fields)):
             session = self.statements.need((*others, *dialect.detour_filter), first_fields)
             # A neighbour has the policy of its family, or one of its own.
-            policy, preferred = f"fabric-{fields['family']}", {}
+            policy, preferred = _shared_policy(fields), {}
             first_of_policy, *rest_of_policy = dialect.neighbour_policy
             if own_policy := next(self.statements.find(first_of_policy, session), None):
                 policy_fields, _ = own_policy
@@ -255,7 +279,7 @@ class Speaker:
         next_hop_entry = self.dialect.next_hop_entry if "via" in fields else ()
         needed = *self.dialect.default_entry, *next_hop_entry
         self.statements.need(needed, fields | {"policy": policy})
-        all_prefixes = f"fabric-{fields['family']}"
+        all_prefixes = _shared_policy(fields)  # the list has the name of that policy
         metric = self._entry_metric(fields, policy, ALL_PREFIXES, all_prefixes)
         detour_metric = SAME_METRIC
         if self.dialect.detour_entry:
@@ -269,6 +293,9 @@ class Speaker:
     ) -> int:
         """Read one entry of a policy, and return its metric.
 
+        Some systems state the longest path in each entry. The first entry then decides what it is
+        (`longest_path`), and the others have to say the same.
+
         Args:
             fields: the fields of the address family.
             policy: the name of the policy.
@@ -276,18 +303,15 @@ class Speaker:
             prefix_list: the name of the prefix list that the entry matches.
         """
         entry = {"policy": policy, "place": sequence_number, "list": prefix_list}
-        # Some systems state the longest path in each entry. The first one decides what it is, and
-        # the others have to say the same.
-        if "most" in self.fields:
-            entry["most"] = self.fields["most"]
+        if self.longest_path:
+            entry["most"] = self.longest_path
         dialect = self.dialect
         is_of_detours = sequence_number == DETOURS
         templates = dialect.detour_entry if is_of_detours else dialect.policy_entry
         if fields["family"] == "ipv6" and self.options.numbered:
             templates = (*templates, *dialect.ipv6_entry)
         entry_fields = self.statements.need(templates, fields | entry)
-        if "most" in entry_fields:
-            self.fields["most"] = entry_fields["most"]
+        self.longest_path = entry_fields.get("most", "")
         metric = _number(entry_fields["metric"])
         if not 0 <= metric <= LARGEST_METRIC:
             text = f"a metric up to {LARGEST_METRIC} in {policy} {sequence_number}"
@@ -302,7 +326,7 @@ class Speaker:
             without_bgp: the forwarding that the files of the switch state besides BGP.
         """
         # A system states either the most AS numbers of a path (`most`), or one less (`less`).
-        longest_path = _number(self.fields.get("most", "0"))
+        longest_path = _number(self.longest_path or "0")
         if longest_path == 0:
             longest_path = _number(self.fields.get("less", "-1")) + 1
         # Faults first: looking for them finds statements, which then are not unknown.
@@ -389,6 +413,11 @@ def is_router_id(text: str) -> bool:
     """Whether a text is an IPv4 address: four numbers below 256 with dots between them."""
     parts = text.split(".")
     return len(parts) == 4 and all(is_number(part) and exact_number(part) < 256 for part in parts)
+
+
+def _shared_policy(fields: Fields) -> str:
+    """The name of the policy for the neighbours of a family that have none of their own."""
+    return f"fabric-{fields['family']}"
 
 
 def _within(prefix: str, pool: str, shortest: int, longest: int) -> bool:
