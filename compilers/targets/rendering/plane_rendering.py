@@ -164,14 +164,18 @@ class PlaneRendering:
         if self.is_part:
             return self._write_all(new, place, plane)
         earlier = (rendered_lists(place) or {}).get(self._target.name, {})
+        # By build: the digest of each file of this plane.
+        digests = {
+            identity: {
+                path: digest for path, digest in files.items() if path.startswith(plane.prefix)
+            }
+            for identity, files in earlier.items()
+        }
         digests_of_plane = {
-            name: digest
-            for digests in earlier.values()
-            for name, digest in digests.items()
-            if name.startswith(plane.prefix)
+            path: digest for files in digests.values() for path, digest in files.items()
         }
         edited = edited_files(place, digests_of_plane) if digests_of_plane else []
-        digests_of_build = earlier.get(plane.build.identity, {})
+        digests_of_build = digests.get(plane.build.identity, {})
         rendering = self._link_earlier(new, place, plane, digests_of_build, edited)
         if rendering is None:
             rendering = self._write_all(new, place, plane)
@@ -200,45 +204,64 @@ class PlaneRendering:
         Returns:
             The files; None: all have to be written and read back.
         """
-        build = plane.build
-        reason_not_read_back = self._reason_not_read_back(build, part=False)
-        recipe = rendered_recipes(place).get(self._target.name, {}).get(build.identity, "")
-        has_recipe = recipe != "" and recipe == self._recipe(plane, not reason_not_read_back)
-        if not digests or not has_recipe:
+        if not digests or not self._has_same_recipe(place, plane):
             return None
-        if edited and not self._render_edited(new, plane, edited):
+        rendered_paths = self._render_edited(new, plane, edited)
+        if rendered_paths is None:
             return None
-        rendered_again = {path: digest for path, digest in digests.items() if (new / path).exists()}
+        rendered_again = {
+            path: digest for path, digest in digests.items() if path in rendered_paths
+        }
         if edited_files(new, rendered_again):
             # A file rendered again differs from the one that was verified, so verify all.
             return None
         unchanged = [path for path in digests if path not in rendered_again]
+        linked_bytes = link_unchanged(place, new, unchanged)
         rendered_bytes = sum((new / path).stat().st_size for path in rendered_again)
-        written = WrittenFiles(len(digests), rendered_bytes + link_unchanged(place, new, unchanged))
-        return replace(
-            self._rendering(place, plane, written, reason_not_read_back), kept=len(unchanged)
-        )
+        written = WrittenFiles(len(digests), linked_bytes + rendered_bytes)
+        reason_not_read_back = self._reason_not_read_back(plane.build, part=False)
+        rendering = self._rendering(place, plane, written, reason_not_read_back)
+        return replace(rendering, kept=len(unchanged))
 
-    def _render_edited(self, new: Path, plane: SelectedPlane, edited: Sequence[str]) -> bool:
-        """Render all files of the switches whose files were edited; False if that is not possible.
+    def _has_same_recipe(self, place: Path, plane: SelectedPlane) -> bool:
+        """Whether the earlier files of a plane's build have the recipe of those to be written.
 
-        It is not where the files are those of the whole fabric, or of no switch of the plane.
+        Args:
+            place: the earlier folder.
+            plane: the plane.
+        """
+        recipes = rendered_recipes(place).get(self._target.name, {})
+        earlier_recipe = recipes.get(plane.build.identity, "")
+        is_read_back = not self._reason_not_read_back(plane.build, part=False)
+        return earlier_recipe != "" and earlier_recipe == self._recipe(plane, is_read_back)
+
+    def _render_edited(
+        self, new: Path, plane: SelectedPlane, edited: Sequence[str]
+    ) -> set[str] | None:
+        """Render all files of the switches whose files were edited.
 
         Args:
             new: the folder that is filled.
             plane: the plane.
             edited: the paths of the edited files.
+
+        Returns:
+            The paths of the files that were written; None if switches cannot be rendered alone: the
+            files are those of the whole fabric, or of no switch of the plane.
         """
-        build = plane.build
+        if not edited:
+            return set()
+        build, folder = plane.build, new / plane.prefix
         vertex_of = {name: vertex for vertex, name in enumerate(build.wiring.names)}
         nodes = {path.removeprefix(plane.prefix).split("/")[0] for path in edited}
         if self._target.whole_fabric or not nodes <= vertex_of.keys():
-            return False
+            return None
         vertices = sorted(vertex_of[node] for node in nodes)
         self._target_of(build).render(
-            build, new / plane.prefix, self.templates, self.progress, self.options, vertices
+            build, folder, self.templates, self.progress, self.options, vertices
         )
-        return True
+        # The new folder had no files of this plane before.
+        return {file.relative_to(new).as_posix() for file in folder.rglob("*") if file.is_file()}
 
     def _write_all(self, new: Path, place: Path, plane: SelectedPlane) -> Rendering:
         """Write all files of a plane and read them back; see `_render_plane` for the arguments.
