@@ -2,6 +2,16 @@
 
 `controller.switches.switch` asks for the features, and lowers the switch's profile by its errors.
 
+Packets pass the tables of a program (`flow_tables.Table`) in this order: *dispatch* tells packets
+for the gateway from others, *routes* writes the number of the egress class as metadata, and
+*classes* matches this number and sends packets to the group of the class. The last table, which
+rewrites answers of neighbour discovery, is not looked at here. A program for a single table needs
+no metadata.
+
+An error has the xid of the message that the switch refuses: 8 bits for the kind of the message
+(`RowKind`), then for rows of classes and for groups 8 bits for the role (`GroupRole`), then 16 bits
+for a number.
+
 Sources: OpenFlow Switch Specification 1.3.5, §7.3.5.1 (description), §7.3.5.5 (table features),
 §7.3.5.10 (group features), §7.5.4 (errors).
 """
@@ -9,7 +19,7 @@ Sources: OpenFlow Switch Specification 1.3.5, §7.3.5.1 (description), §7.3.5.5
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import reduce
@@ -211,12 +221,17 @@ def _properties(data: bytes, padded: int = 8) -> Iterator[tuple[int, bytes]]:
 
 
 def _metadata_match(tables: Mapping[int, _Table]) -> _MetadataMatch:
-    """How the table of classes can match metadata that the table of routes has written."""
+    """How the table of classes can match metadata that the table of routes has written.
+
+    NONE also where packets cannot get from dispatch to routes or from routes to classes, or where
+    routes cannot write metadata.
+    """
     missing = _Table(0, {})
-    dispatch, routes = tables.get(Table.DISPATCH, missing), tables.get(Table.ROUTES, missing)
-    classes = tables.get(Table.CLASSES, missing)
-    leads_on = not (dispatch.lacks(Instruction.GOTO_TABLE) or routes.lacks(Instruction.GOTO_TABLE))
-    if not leads_on or routes.lacks(Instruction.WRITE_METADATA):
+    dispatch, routes, classes = (
+        tables.get(table, missing) for table in (Table.DISPATCH, Table.ROUTES, Table.CLASSES)
+    )
+    ends_early = dispatch.lacks(Instruction.GOTO_TABLE) or routes.lacks(Instruction.GOTO_TABLE)
+    if ends_early or routes.lacks(Instruction.WRITE_METADATA):
         return _MetadataMatch.NONE
     return classes.metadata_match
 
@@ -236,9 +251,65 @@ GROUP_TYPE_REFUSED = frozenset(
 """The codes by which a switch refuses the type of a group, or what such a group does."""
 
 
+@dataclass(frozen=True, slots=True)
+class _ShownLimit:
+    """A limit that a switch shows by refusing messages of some kinds with some errors."""
+
+    type: ErrorType
+    """The type of the error."""
+    kinds: Collection[RowKind]
+    """The kinds of the refused messages; () for all."""
+    limit: Profile
+    """The most that the switch can do."""
+    codes: Collection[int] = ()
+    """The codes of the error; () for all."""
+    needs_masks: bool = False
+    """Whether this is shown only by a program that matches with masks."""
+
+    def is_shown_by(self, error: Error, profile: Profile) -> bool:
+        """Whether an error shows this limit, for a program of a profile."""
+        return (
+            error.type == self.type
+            and (not self.kinds or _kind(error) in self.kinds)
+            and (not self.codes or error.code in self.codes)
+            and (profile.masks or not self.needs_masks)
+        )
+
+
+WITHOUT_EXPERIMENTERS = replace(NO_LIMIT, experimenters=False)
+WITHOUT_MASKS = replace(NO_LIMIT, masks=False)
+WITH_NICIRA = (RowKind.ANSWER, RowKind.GROUP)
+"""Rows that answer ARP and neighbour discovery, and groups: they may have Nicira's actions, and
+these rows may match fields of Open vSwitch's own."""
+OF_SEVERAL_TABLES = (RowKind.CLASS, RowKind.ROUTE, RowKind.HOST, RowKind.FORWARD)
+"""Rows that are in further tables, or lead there."""
+SHOWN_LIMITS = (
+    _ShownLimit(ErrorType.BAD_MATCH, WITH_NICIRA, WITHOUT_EXPERIMENTERS),
+    _ShownLimit(ErrorType.BAD_ACTION, WITH_NICIRA, WITHOUT_EXPERIMENTERS),
+    # With masks, routes write bits of metadata and classes match them. What is tried next writes
+    # and matches metadata as a whole.
+    _ShownLimit(
+        ErrorType.BAD_INSTRUCTION, (), WITHOUT_MASKS, tuple(BadInstruction), needs_masks=True
+    ),
+    _ShownLimit(
+        ErrorType.BAD_MATCH, (RowKind.CLASS, RowKind.ROUTE), WITHOUT_MASKS, needs_masks=True
+    ),
+    # Classes match nothing but metadata.
+    _ShownLimit(ErrorType.BAD_MATCH, (RowKind.CLASS,), SINGLE_TABLE),
+    _ShownLimit(ErrorType.BAD_INSTRUCTION, OF_SEVERAL_TABLES, SINGLE_TABLE),
+    _ShownLimit(ErrorType.FLOW_MOD, OF_SEVERAL_TABLES, SINGLE_TABLE, (FlowModFailed.BAD_TABLE_ID,)),
+)
+"""The limits that errors show, besides those of groups and bundles. The first one counts."""
+
+
 def lowered_profile(profile: Profile, errors: Sequence[Error]) -> Profile:
-    """The profile without the abilities that a switch has refused; the same if it refused none."""
-    if profile.bundles and any(map(_of_bundles, errors)):
+    """The profile without the abilities that a switch has refused; the same if it refused none.
+
+    Args:
+        profile: that of the program.
+        errors: the answers of the switch to the program.
+    """
+    if profile.bundles and any(map(_is_of_unknown_bundles, errors)):
         return profile.within(replace(NO_LIMIT, bundles=False))
     return reduce(Profile.within, (_limit_shown_by(error, profile) for error in errors), profile)
 
@@ -252,40 +323,28 @@ def asks_too_much(errors: Iterable[Error]) -> bool:
     return any((error.type, error.code) in codes_of_full for error in errors)
 
 
-def _of_bundles(error: Error) -> bool:
+def _kind(error: Error) -> int:
+    """The kind of the message that an error is about; a `RowKind`, if it is one of a program."""
+    return error.xid >> XID_BITS
+
+
+def _role(error: Error) -> int:
+    """The `GroupRole` of the group that an error is about."""
+    return (error.xid & MOST_NUMBER) >> ROLE_SHIFT
+
+
+def _is_of_unknown_bundles(error: Error) -> bool:
     """Whether an error says that the switch does not know bundles."""
-    of_bundle = error.xid >> XID_BITS in (RowKind.OPEN, RowKind.COMMIT)
-    return of_bundle and error.type == ErrorType.BAD_REQUEST and error.code in REQUEST_UNKNOWN
+    is_of_bundle = _kind(error) in (RowKind.OPEN, RowKind.COMMIT)
+    return is_of_bundle and error.type == ErrorType.BAD_REQUEST and error.code in REQUEST_UNKNOWN
 
 
 def _limit_shown_by(error: Error, profile: Profile) -> Profile:
     """The most that a switch with this error can do; NO_LIMIT if it shows no limit."""
-    kind, role = error.xid >> XID_BITS, (error.xid & MOST_NUMBER) >> ROLE_SHIFT
-    bad_match = error.type == ErrorType.BAD_MATCH
-    bad_instruction = error.type == ErrorType.BAD_INSTRUCTION
-    if error.type == ErrorType.GROUP_MOD and kind == RowKind.GROUP:
-        return _limit_of_groups(error.code, role, profile)
-    # Rows that answer ARP and ND, and groups, may have Nicira's actions. These rows may also match
-    # fields of Open vSwitch's own.
-    if kind in (RowKind.ANSWER, RowKind.GROUP) and (
-        bad_match or error.type == ErrorType.BAD_ACTION
-    ):
-        return replace(NO_LIMIT, experimenters=False)
-    # With masks, routes write bits of metadata and classes match them: first try without masks.
-    if profile.masks and bad_instruction and error.code in {*BadInstruction}:
-        return replace(NO_LIMIT, masks=False)
-    if profile.masks and bad_match and kind in (RowKind.CLASS, RowKind.ROUTE):
-        return replace(NO_LIMIT, masks=False)
-    # Without masks, what remains is metadata as a whole.
-    if bad_match and kind == RowKind.CLASS:
-        return SINGLE_TABLE.within(profile)
-    # These rows name further tables, or are in them.
-    no_table = error.type == ErrorType.FLOW_MOD and error.code == FlowModFailed.BAD_TABLE_ID
-    if kind in (RowKind.CLASS, RowKind.ROUTE, RowKind.HOST, RowKind.FORWARD) and (
-        bad_instruction or no_table
-    ):
-        return SINGLE_TABLE.within(profile)
-    return NO_LIMIT
+    if error.type == ErrorType.GROUP_MOD and _kind(error) == RowKind.GROUP:
+        return _limit_of_groups(error.code, _role(error), profile)
+    shown = (row.limit for row in SHOWN_LIMITS if row.is_shown_by(error, profile))
+    return next(shown, NO_LIMIT)
 
 
 def _limit_of_groups(code: int, role: int, profile: Profile) -> Profile:
