@@ -5,6 +5,10 @@ switches packets arrive, and whether a lane has a *credit loop*. For that it col
 dependencies of each lane: a packet that came over a link depends on credits for the next link of
 its path. A cycle of dependencies within a lane is a credit loop, which may deadlock (Dally, Seitz,
 IEEE Transactions on Computers 36, 1987).
+
+The service level of a packet depends on its source host and its destination host, and chooses its
+virtual lane. `setting_check.maps_levels_to_lanes` makes sure that a level and its lane have the
+same number. So here the number of a level is that of a lane.
 """
 
 from __future__ import annotations
@@ -105,7 +109,7 @@ class LidWalk:
     port: NDArray[np.int16]
     """int16[S, n], the port of each switch towards each LID; -1: none."""
     level: NDArray[np.uint8]
-    """uint8[H, H], the service level from host to host."""
+    """uint8[H, H], the service level from host to host, which is also the lane."""
 
     def delivery(self) -> LidDelivery:
         """Follow packets from every switch to every LID of hosts."""
@@ -128,18 +132,11 @@ class LidWalk:
             block: int64[n], the numbers of the LIDs.
             dependencies: as in `LidDelivery`. The dependencies of these packets are added.
         """
-        destination, port = self.ends.vertex[block], self.port[:, block]
-        # By switch and LID, [S, n]: the port that packets take, and the switch behind it. LOST if
-        # there is none. At its destination a packet stays if it takes the port of its host.
-        is_usable = (port > 0) & (port < self.far.shape[1])
-        port = np.where(is_usable, port, 0)
-        switch, column = np.arange(len(port))[:, None], np.arange(len(block))
-        next_switch = np.where(is_usable, self.far[switch, port], LOST)
-        delivers = port[destination, column] == self.ends.port[block]
-        next_switch[destination, column] = np.where(delivers, destination, LOST)
+        port, next_switch = self._next_hops(block)
+        destination, lane = self.ends.vertex[block], self._lanes(block)
+        column = np.arange(len(block))
         # By source and LID, [S, n], a link in each round: where the packets are.
-        lane = self._lane(block)
-        at_switch = np.broadcast_to(switch, next_switch.shape)
+        at_switch = np.broadcast_to(np.arange(len(port))[:, None], port.shape)
         for _ in range(MOST_HOPS):
             following = np.where(at_switch != LOST, next_switch[at_switch, column], LOST)
             if (following == at_switch).all():
@@ -153,16 +150,41 @@ class LidWalk:
         arrives: Flags = at_switch == destination
         return arrives
 
-    def _lane(self, block: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The service level of packets from each switch's first host to some LIDs, int64[S, n].
+    def _next_hops(self, block: NDArray[np.int64]) -> tuple[NDArray[np.int16], NDArray[np.int64]]:
+        """The ports of all switches towards some LIDs, and the switches behind them.
 
-        NO_LANE for switches without hosts.
+        At the switch of its host a packet arrives if it takes the port of the host. It then stays:
+        the switch is its own next switch. Else it is lost.
+
+        Args:
+            block: int64[n], the numbers of the LIDs.
+
+        Returns:
+            int16[S, n], the port, 0 where there is none; and int64[S, n], the switch behind it, or
+            LOST.
         """
-        first_lid = self.ends.first_of_host
-        host_number = np.cumsum((self.ends.port > 0) & (self.ends.layer == 0)) - 1
-        vertices, first_host = np.unique(self.ends.vertex[first_lid], return_index=True)
+        destination, port = self.ends.vertex[block], self.port[:, block]
+        is_usable = (port > 0) & (port < self.far.shape[1])
+        port = np.where(is_usable, port, np.int16(0))
+        switch, column = np.arange(len(port))[:, None], np.arange(len(block))
+        next_switch = np.where(is_usable, self.far[switch, port], LOST)
+        delivers = port[destination, column] == self.ends.port[block]
+        next_switch[destination, column] = np.where(delivers, destination, LOST)
+        return port, next_switch
+
+    def _lanes(self, block: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The lane of packets from each switch's hosts to some LIDs, int64[S, n].
+
+        The first host of a switch stands for all of them, and NO_LANE for switches without hosts.
+        `lane_check.check_levels` reports each host that differs from the others of its switch.
+        """
+        # By LID the number of its host, as in `level`; any number for the LID of a switch.
+        host_of_lid = np.cumsum((self.ends.port > 0) & (self.ends.layer == 0)) - 1
+        # int64[H], by host its switch. `unique` finds where each switch comes first.
+        switch_of_host = self.ends.vertex[self.ends.first_of_host]
+        switches, first_host = np.unique(switch_of_host, return_index=True)
         lane = np.full((len(self.far), len(block)), NO_LANE)
-        lane[vertices] = self.level[first_host[:, None], host_number[block]]
+        lane[switches] = self.level[first_host[:, None], host_of_lid[block]]
         return lane
 
     def credit_loops(self, dependencies: Flags) -> list[CreditLoop]:
