@@ -79,9 +79,9 @@ Done = Callable[[ChangeOutcome], None]
 """Called once with the result of a change."""
 Send = Callable[[SendPriority, bytes], None]
 """Puts bytes into a connection's queue."""
-Answer = Callable[[bytes | None], None]
+OnReply = Callable[[bytes | None], None]
 """Called once with the body of the reply to a request, or None if there is no reply."""
-Answers = Callable[[Mapping[Multipart, bytes | None]], None]
+OnReplies = Callable[[Mapping[Multipart, bytes | None]], None]
 """Called once with the replies to several requests."""
 
 
@@ -102,7 +102,7 @@ class ChangeInProgress:
     bundled: bool = True
     """Whether the messages are sent as a bundle."""
     on_sent: Callable[[], None] = lambda: None
-    """Called when the last step has been sent."""
+    """Called when the last step has been sent, if that is not the first step, too."""
     over: bool = False
     """Whether the change has ended."""
     size: int = 0
@@ -133,7 +133,7 @@ class ChangeInProgress:
         """Take an error of the switch; returns the bytes to send next."""
         self._error_count += 1
         self._first_errors.setdefault((error.type, error.code, error.xid >> ROLE_SHIFT), error)
-        return self._answered() if error.xid == self._awaited else b""
+        return self._after_barrier() if error.xid == self._awaited else b""
 
     def received(self, message: bytes) -> bytes:
         """Take a bundle reply or a barrier reply; returns the bytes to send next."""
@@ -141,11 +141,11 @@ class ChangeInProgress:
             self._confirmed = True
         kind, _, xid = header(message)
         is_awaited = (kind, xid) == (MessageType.BARRIER_REPLY, self._awaited)
-        return self._answered() if is_awaited else b""
+        return self._after_barrier() if is_awaited else b""
 
     def lost(self) -> None:
         """End the change: the connection has ended."""
-        self._finish(False, lost=True)
+        self._finish(committed=False, lost=True)
 
     @property
     def is_sent(self) -> bool:
@@ -167,15 +167,15 @@ class ChangeInProgress:
         step = self._unsent.popleft() if self._unsent else ()
         return [*step, rows.barrier(self.number + self._step % 2)]
 
-    def _answered(self) -> bytes:
-        """The bytes to send after a step's barrier was answered, or refused."""
+    def _after_barrier(self) -> bytes:
+        """The bytes to send after the switch has answered a step's barrier, or refused it."""
         if self._unsent and not self._error_count:
             return b"".join(self._next())
         committed = self._confirmed and not self._error_count
-        self._finish(committed)
+        self._finish(committed=committed)
         return DISCARD if self.bundled and not committed else b""
 
-    def _finish(self, committed: bool, lost: bool = False) -> None:
+    def _finish(self, *, committed: bool, lost: bool = False) -> None:
         """End the change, and pass its outcome on, once."""
         if not self.over:
             self.over = True
@@ -189,14 +189,14 @@ class _PendingRequest:
 
     kind: int
     """The type of the multipart request."""
-    answer: Answer
-    """Called with the answer."""
+    on_reply: OnReply
+    """Called with the reply."""
     since: float
     """When the request was sent, or the latest part of the reply came."""
     patience: float
-    """Seconds that the answer may take."""
+    """Seconds that the reply may take."""
     bodies: list[bytes] = field(default_factory=list)
-    """The bodies of the replies so far: OpenFlow divides a long answer into several messages."""
+    """The bodies of the reply so far: OpenFlow divides a long reply into several messages."""
     size: int = 0
     """The bytes of these bodies."""
 
@@ -245,8 +245,9 @@ class Conversation:
         Args:
             parts: the messages.
             done: gets the outcome.
-            on_sent: called when the last step has been sent, after an earlier one was answered;
-                bulk messages that it sends follow that step.
+            on_sent: called when the last step has been sent after the answer to an earlier one;
+                bulk messages that it sends follow that step. It is not called if the change ends
+                before its last step, or has a single step, as a change without bundles may.
         """
         number = next(self._change_numbers) & MOST_NUMBER
         self._waiting.append(ChangeInProgress(number, parts, done, self.bundles, on_sent))
@@ -257,27 +258,27 @@ class Conversation:
         self,
         kind: Multipart,
         body: bytes,
-        answer: Answer,
+        on_reply: OnReply,
         patience: float = inf,
         priority: SendPriority = SendPriority.URGENT,
     ) -> None:
         """Send a multipart request, ahead of bulk."""
         xid = rows.xid(REQUEST, next(self._request_numbers) & MOST_NUMBER)
-        self._requests[xid] = _PendingRequest(kind, answer, self.clock(), patience)
+        self._requests[xid] = _PendingRequest(kind, on_reply, self.clock(), patience)
         self.send(priority, multipart.request(kind, xid, body))
 
     def ask_all(
         self,
         requests: Mapping[Multipart, bytes],
-        answer: Answers,
+        on_replies: OnReplies,
         patience: float = inf,
         priority: SendPriority = SendPriority.URGENT,
     ) -> None:
-        """Send several requests; answer is called once, with the replies to all of them.
+        """Send several requests.
 
         Args:
             requests: the bodies of the requests, by their types.
-            answer: gets the replies.
+            on_replies: called once, with the replies to all of them.
             patience: seconds after which one without a reply counts as refused.
             priority: of the requests.
         """
@@ -286,7 +287,7 @@ class Conversation:
         def take_reply(kind: Multipart, body: bytes | None) -> None:
             replies[kind] = body
             if len(replies) == len(requests):
-                answer(replies)
+                on_replies(replies)
 
         for kind, body in requests.items():
             self.ask(kind, body, partial(take_reply, kind), patience, priority)
@@ -328,7 +329,7 @@ class Conversation:
         self._waiting.clear()
         requests, self._requests = self._requests, {}
         for request in requests.values():
-            request.answer(None)
+            request.on_reply(None)
 
     def tick(self, patience: float) -> bool:
         """Fail the requests that have waited for longer than their own patience.
@@ -341,7 +342,7 @@ class Conversation:
             xid for xid, request in self._requests.items() if now - request.since > request.patience
         ]
         for xid in late:
-            self._requests.pop(xid).answer(None)
+            self._requests.pop(xid).on_reply(None)
         oldest = [request.since for request in self._requests.values()]
         oldest += [self._last_answer] if self._running else []
         return bool(oldest) and now - min(oldest) > patience
@@ -363,20 +364,29 @@ class Conversation:
         self._running, self._last_answer = self._waiting.popleft(), self.clock()
         return self._running.start()
 
-    def _go_on(self, answer: bytes) -> None:
-        """Send the running change's next messages; start the next change when it is done."""
-        if answer:
-            self.send(SendPriority.BULK, answer)
-        if self._running is not None and self._running.over:
+    def _go_on(self, next_bytes: bytes) -> None:
+        """Go on with the running change after the switch has answered.
+
+        Args:
+            next_bytes: what the change sends next, which may be nothing.
+        """
+        if next_bytes:
+            self.send(SendPriority.BULK, next_bytes)
+        change = self._running
+        if change is not None and change.over:
             self._running = None
-            for part in self._begin():
-                self.send(SendPriority.BULK, part)
-            if self._running is None:
-                waiting, self._once_idle = self._once_idle, []
-                for on_idle in waiting:
-                    on_idle()
-        elif self._running is not None and answer and self._running.is_sent:
-            self._running.on_sent()
+            self._begin_next()
+        elif change is not None and next_bytes and change.is_sent:
+            change.on_sent()
+
+    def _begin_next(self) -> None:
+        """Begin the next change; if none waits, call those who wait for that."""
+        for part in self._begin():
+            self.send(SendPriority.BULK, part)
+        if self._running is None:
+            waiting, self._once_idle = self._once_idle, []
+            for on_idle in waiting:
+                on_idle()
 
     def _error(self, error: Error) -> None:
         """Take an error of the switch: of a request, of the running change, or of neither."""
@@ -385,7 +395,7 @@ class Conversation:
         if error.xid >> XID_BITS == REQUEST:
             request = self._requests.pop(error.xid, None)
             if request is not None:
-                request.answer(None)
+                request.on_reply(None)
         elif self._running is not None:
             if error.timed_out:
                 self._fault(error)
@@ -410,4 +420,4 @@ class Conversation:
             raise Malformed(f"a reply of type {reply.kind} with {request.size} bytes")
         if reply.is_last:
             del self._requests[xid]
-            request.answer(b"".join(request.bodies))
+            request.on_reply(b"".join(request.bodies))
