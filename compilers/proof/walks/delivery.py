@@ -9,8 +9,21 @@ The verb `verify`, and `compile` after it made a build, call it. It puts a `Repo
 4. the virtual channels of a lossless fabric (`compilers.proof.lossless`).
 
 A *walk* follows every packet hop by hop. A *local proof* looks at each state of a packet (a switch,
-an ingress link, a destination) once, and takes over in fabrics where walks would take long. Packets
-follow the tables alone. The graph only tells how short a path could have been.
+an ingress link, a destination) once. A *package proof* treats a whole fabric at once by its algebra
+(`registered_proofs`). Proofs take over in fabrics where walks would take long (`_uses_proofs`):
+
+| what | package proof | local proof | walked |
+|---|---|---|---|
+| delivery over minimal ports | `prove_delivery`: all or nothing | yes | unproved destinations |
+| all paths, and one failure | `prove_single_failures` after that | yes | unproved destinations |
+| two failures | `prove_two_failures` beside a local proof | no | all, unless proved |
+| the failure of a module | `prove_module_failures` | no | all, unless proved |
+| other failures, channels | no | no | all |
+
+Of what is proved, a few destinations are walked, too. If such a walk contradicts a proof, walks
+replace the proof, and the report gets the finding WRONG_PROOF.
+
+Packets follow the tables alone. The graph only tells how short a path could have been.
 """
 
 from __future__ import annotations
@@ -19,6 +32,7 @@ from dataclasses import dataclass, replace
 from math import comb, isqrt
 
 import numpy as np
+from numpy.typing import NDArray
 
 from compilers.forwarding.walks import HostPathFigures, packet_count
 from compilers.proof.failures.failure_walks import walk, walk_failures
@@ -71,8 +85,7 @@ def verify(build: Build, options: ProofOptions = WITHOUT_FAILURES) -> Report:
 
     The report is built in steps. Delivery comes first, as soundness depends on what is proved of
     it. Paths and single failures follow, by the proof or by walks. Other kinds of failures come
-    last: those that the report lacks by then are walked. Wherever a walk contradicts a proof, the
-    report gets the finding WRONG_PROOF and walks replace the proof.
+    last: those that the report lacks by then are walked.
 
     Args:
         build: its tables and wiring are proved.
@@ -94,7 +107,9 @@ def verify(build: Build, options: ProofOptions = WITHOUT_FAILURES) -> Report:
     # If minimal paths are missing, the other walks would only repeat the same faults.
     if report.delivered != report.pairs:
         return report
-    if proofs.local and delivery.uses_proof:
+    # Without a local proof, walks do what is left. That is nothing where a package has proved
+    # delivery, and no alternates or failures are to be proved.
+    if proofs.local and delivery.is_proved:
         proof = proofs.local
         if _proves_two_failures(build, kinds, options.sample):
             proof = _with_two_failures(build, proof)
@@ -130,15 +145,29 @@ def _with_soundness(report: Report, build: Build) -> Report:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Proofs:
-    """What is proved of a build without walks: by a package for the whole fabric, and locally."""
+    """What is proved of a build without walks: by a package for the whole fabric, or locally."""
 
-    hop_counts: tuple[int, ...] | None = None
+    package_hop_counts: tuple[int, ...] | None = None
     """How many pairs of switches have a minimal path of 0, 1, 2, … links, if a package proves the
     delivery of all pairs at once; else None."""
-    is_contradicted: bool = False
+    package_is_contradicted: bool = False
     """Whether a package proves delivery, but rows that are computed contradict its proof."""
     local: LocalProof | None = None
     """What the local proof shows; None where it was not needed or not possible."""
+
+    def delivers(self, destinations: int) -> NDArray[np.bool_]:
+        """bool[D], to which destinations delivery is proved: by a package to all or to none."""
+        if self.local:
+            return self.local.delivers
+        return np.full(destinations, self.package_hop_counts is not None)
+
+    @property
+    def hop_counts(self) -> tuple[int, ...]:
+        """How many pairs have a minimal path of 0, 1, 2, … links, of those that are proved."""
+        if self.local:
+            counts = self.local.hop_counts[self.local.delivers].sum(axis=0)
+            return tuple(np.trim_zeros(counts, trim="b").tolist())
+        return self.package_hop_counts or ()
 
 
 def _uses_proofs(build: Build, options: ProofOptions) -> bool:
@@ -151,13 +180,13 @@ def _uses_proofs(build: Build, options: ProofOptions) -> bool:
 
 
 def _prove_without_walks(build: Build, kinds: tuple[str, ...], options: ProofOptions) -> _Proofs:
-    """Prove delivery and failures without walks, as far as possible.
+    """Prove delivery, all paths and single failures without walks, as far as possible.
 
-    Proofs that packages add come first. Such a proof treats a whole fabric at once.
+    Package proofs come first.
     """
     delivery = registered_proofs.first_result(lambda p: p.prove_delivery(build, options.seed))
     if delivery and delivery.is_contradicted:
-        return _Proofs(is_contradicted=True)
+        return _Proofs(package_is_contradicted=True)
     hop_counts = delivery.hop_counts if delivery else None
     single = _provable_failures(build, kinds)
     needs_local = hop_counts is None or single or _has_alternates(build)
@@ -217,7 +246,7 @@ class _Delivery:
 
     report: Report
     """The report on delivery over minimal ports."""
-    uses_proof: bool
+    is_proved: bool
     """Whether delivery to some destinations is proved, and no walk contradicts the proof."""
 
 
@@ -228,26 +257,16 @@ def _delivery(build: Build, proofs: _Proofs, options: ProofOptions) -> _Delivery
     it is proved are walked, too. If the check contradicts the proof, all destinations are walked,
     and the report says that the proof is wrong.
     """
-    progress, workers = options.progress, options.workers
-    if proofs.is_contradicted:
-        report = replace(walk_minimal(build, progress, workers=workers), unsound=WRONG_PROOF)
-        return _Delivery(report, uses_proof=False)
-    hop_counts = proofs.hop_counts
+    if proofs.package_is_contradicted:
+        return _delivery_by_walk(build, options, WRONG_PROOF)
     destinations = np.flatnonzero(build.topology.endpoints)
-    # bool[D], the destinations to which delivery is proved: a package proves all or none.
-    all_or_none = np.full(len(destinations), hop_counts is not None)
-    delivers = proofs.local.delivers if proofs.local else all_or_none
+    delivers = proofs.delivers(len(destinations))
     if not delivers.any():
-        return _Delivery(walk_minimal(build, progress, workers=workers), uses_proof=False)
+        return _delivery_by_walk(build, options)
     checked = sample_destinations(destinations[delivers], options.seed)
     check = walk_minimal(build, None, checked)
     if check.minimal < check.pairs:
-        report = replace(walk_minimal(build, progress, workers=workers), unsound=WRONG_PROOF)
-        return _Delivery(report, uses_proof=False)
-    if proofs.local:
-        proved_counts = proofs.local.hop_counts[delivers].sum(axis=0)
-        without_trailing_zeros = np.trim_zeros(proved_counts, trim="b")
-        hop_counts = tuple(without_trailing_zeros.tolist())
+        return _delivery_by_walk(build, options, WRONG_PROOF)
     pairs = int(np.count_nonzero(delivers)) * (len(destinations) - 1)
     unproved = destinations[~delivers]
     use = LocalUse(
@@ -262,14 +281,30 @@ def _delivery(build: Build, proofs: _Proofs, options: ProofOptions) -> _Delivery
         delivered=pairs,
         minimal=pairs,
         loops=0,
-        hop_counts=hop_counts or (),
+        hop_counts=proofs.hop_counts,
         faults=(),
         local=use,
     )
     if len(unproved):
-        walked = walk_minimal(build, progress, unproved, workers)
+        walked = walk_minimal(build, options.progress, unproved, options.workers)
         report = replace(report.with_pairs_of(walked), local=use)
-    return _Delivery(report, uses_proof=True)
+    return _Delivery(report, is_proved=True)
+
+
+def _delivery_by_walk(
+    build: Build, options: ProofOptions, found: UnsoundValues | None = None
+) -> _Delivery:
+    """Judge delivery over minimal ports to all destinations by a walk.
+
+    Args:
+        build: the build.
+        options: its progress and workers are used.
+        found: what the report finds besides; None for nothing.
+    """
+    report = walk_minimal(build, options.progress, workers=options.workers)
+    if found is not None:
+        report = replace(report, unsound=found)
+    return _Delivery(report, is_proved=False)
 
 
 def _with_walks(
