@@ -271,7 +271,9 @@ def route(installed: InstalledFabric) -> RoutedFabric:
             require_searchable(topology, forwarding, routing.balance)
         if forwarding.marks:
             require_onward(wiring, routing.balance)
-    tables = choices(tables, topology, wiring, forwarding, not damage, installed.module)
+    tables = choices(
+        tables, topology, wiring, forwarding, whole=not damage, module=installed.module
+    )
     with installed.loaded.stage():
         tables, forwarding = balance_tables(routing.balance, tables, forwarding, topology, wiring)
     return RoutedFabric(installed, topology, tables, forwarding)

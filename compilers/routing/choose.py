@@ -14,8 +14,15 @@ needs no groups for single destinations. In PolarStar there are 4 to 6 classes p
 Where too few neighbours repair, others can still help, in this order:
 
 1. a neighbour r whose own next hop is u, but which *bounces* the packet: r sends it to a neighbour
-   of its own whose path meets neither r nor u (a U-turn alternate);
-2. a neighbour whose path meets v: it helps if only the link has failed, or if v repairs in turn;
+   t of its own whose path meets neither r nor u. This is a *U-turn* alternate, as the packet would
+   otherwise turn round at r:
+
+       d ──── v ──╳── u      the minimal path of r is r, u, v, d
+       │              │      the packet of u takes u, r, t, d
+       └───── t ───── r
+
+2. a neighbour whose path meets v: it helps if only the link has failed. If v has failed, the switch
+   before v on that path has to repair the packet as u did;
 3. a neighbour that bounces the packet onto a path that meets v.
 
 With bounced paths (`Forwarding.bounces`) a destination next to u has alternates, too: neighbours
@@ -57,6 +64,7 @@ def choices(
     topology: Topology,
     wiring: Wiring,
     forwarding: Forwarding,
+    *,
     whole: bool = True,
     module: NDArray[np.int32] | None = None,
 ) -> Tables:
@@ -146,21 +154,34 @@ def search_choices(
         paths = paths.with_orders(
             bounce=ranked_ports(links.repair, paths.classes.port, wiring.port, 1)
         )
-    alternate = links.alternate
-    if forwarding.bounces:
-        bounce = paths.classes.bounce
-
-        def bounces_direct(switch: int) -> Bits:
-            """The links that bounce packets to an adjacent switch, bool[1, K, D].
-
-            A destination is adjacent if it is the switch after this one on the minimal path.
-            """
-            direct: Bits = paths.next_switch[switch] == paths.destinations
-            return bouncing_links(paths, switch, bounce, avoid="next_hop")[None] & direct
-
-        alternate = alternate | paths.by_class(bounces_direct, alternate.shape)[0]
     if not forwarding.has_alternates:
         return paths.tables
+    alternate = links.alternate
+    if forwarding.bounces:
+        alternate = alternate | _bouncing_to_adjacent(paths, alternate.shape)
     packed = np.packbits(alternate, axis=2)
     classes = with_alternates(paths.classes, wiring, packed, forwarding.minimal_share)
     return replace(paths.tables, classes=classes)
+
+
+def _bouncing_to_adjacent(paths: ClassPaths, shape: tuple[int, ...]) -> Bits:
+    """The links whose neighbour bounces the packets of a class to an adjacent switch.
+
+    A destination is adjacent if it is the next switch on the minimal path.
+
+    Args:
+        paths: with the bounce ports of each class.
+        shape: S, C, K.
+
+    Returns:
+        bool[S, C, K], by switch, class and link. False for classes with other destinations.
+    """
+
+    def bounces(switch: int) -> Bits:
+        """bool[1, K, D], by link and destination whether this holds at a switch."""
+        is_adjacent: Bits = paths.next_switch[switch] == paths.destinations  # bool[D]
+        links = bouncing_links(paths, switch, paths.classes.bounce, avoid="next_hop")  # bool[K, D]
+        return links[None] & is_adjacent
+
+    bouncing: Bits = paths.by_class(bounces, shape)[0]
+    return bouncing

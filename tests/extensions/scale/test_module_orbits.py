@@ -35,7 +35,7 @@ def by_chance(build, seed, aware=True):
     forwarding = replace(build.forwarding, disjoint=False, protect="node")
     module = modules_of(wiring, build.hardware) if aware else None
     tables = minimal_tables(build.topology, wiring)
-    tables = choices(tables, build.topology, wiring, forwarding, True, module)
+    tables = choices(tables, build.topology, wiring, forwarding, module=module)
     return replace(build, wiring=wiring, tables=tables, forwarding=forwarding)
 
 
