@@ -121,31 +121,43 @@ def features(groups: bytes | None, tables: bytes | None) -> tuple[Profile, Limit
         tables: the reply to a request for table features. None or unreadable: no limit is known.
             A table of no rows is one of unknown size.
     """
-    profile, most_groups, most_rows = NO_LIMIT, dict[int, int](), dict[int, int]()
-    if groups is not None and len(groups) >= GROUP_FEATURES.size:
-        reported = GROUP_FEATURES.read(groups)
-        kinds = {kind for kind in GroupType if reported.types >> kind & 1}
-        limits = {kind: getattr(reported, f"most_{kind.name.lower()}") for kind in kinds}
-        most_groups = {kind: limit for kind, limit in limits.items() if limit}
-        profile = replace(
-            profile,
-            fast_failover=GroupType.FAST_FAILOVER in kinds,
-            select_liveness=bool(reported.capabilities & SELECT_LIVENESS),
-            buckets=None if GroupType.SELECT in kinds else 1,
-        )
-    by_number = _tables(tables or b"")
-    if by_number:
-        most_rows = {number: table.rows for number, table in by_number.items() if table.rows}
-        metadata = _metadata_match(by_number)
-        missing = (number for number in range(NO_LIMIT.tables) if number not in by_number)
-        usable_tables = next(missing, NO_LIMIT.tables)
-        is_single = metadata == _MetadataMatch.NONE or not usable_tables
-        profile = replace(
-            profile,
-            masks=metadata == _MetadataMatch.MASKED,
-            tables=1 if is_single else usable_tables,
-        )
+    profile, most_groups = _limited_by_groups(NO_LIMIT, groups or b"")
+    profile, most_rows = _limited_by_tables(profile, tables or b"")
     return profile, Limits(most_rows, most_groups)
+
+
+def _limited_by_groups(profile: Profile, groups: bytes) -> tuple[Profile, dict[int, int]]:
+    """A profile without what group features lack, and the most groups of each type."""
+    if len(groups) < GROUP_FEATURES.size:
+        return profile, {}
+    reported = GROUP_FEATURES.read(groups)
+    kinds = {kind for kind in GroupType if reported.types >> kind & 1}
+    most_groups = {kind: getattr(reported, f"most_{kind.name.lower()}") for kind in kinds}
+    limited = replace(
+        profile,
+        fast_failover=GroupType.FAST_FAILOVER in kinds,
+        select_liveness=bool(reported.capabilities & SELECT_LIVENESS),
+        buckets=None if GroupType.SELECT in kinds else 1,
+    )
+    return limited, {kind: most for kind, most in most_groups.items() if most}
+
+
+def _limited_by_tables(profile: Profile, features: bytes) -> tuple[Profile, dict[int, int]]:
+    """A profile without what table features lack, and the most rows of each table."""
+    tables = _tables(features)
+    if not tables:
+        return profile, {}
+    metadata = _metadata_match(tables)
+    missing = (number for number in range(NO_LIMIT.tables) if number not in tables)
+    usable_tables = next(missing, NO_LIMIT.tables)
+    # Only metadata tells the table of classes what the table of routes has found.
+    needs_single = metadata == _MetadataMatch.NONE or not usable_tables
+    limited = replace(
+        profile,
+        masks=metadata == _MetadataMatch.MASKED,
+        tables=1 if needs_single else usable_tables,
+    )
+    return limited, {number: table.rows for number, table in tables.items() if table.rows}
 
 
 class _MetadataMatch(Enum):
