@@ -43,6 +43,34 @@ def test_it_says_which_switches_a_move_waits_for(
         assert "waits" not in polarfab("apply", *words)[2]
 
 
+def test_status_says_what_becomes_of_a_build_on_trial(
+    polarfab: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It said `it goes`."""
+    answer: dict[str, Any] = {
+        "name": "lab",
+        "build": "new",
+        "caveat": "",
+        "proved": "delivery",
+        "role": "leader",
+        "complete": True,
+        "in_sync": 7,
+        "build_age": 1.0,
+        "age": 9.0,
+        "oldest_audit": None,
+        "trial_until": 3600.0,
+        "switches": [],
+        "links": [],
+        "dead_links": 0,
+        "shadowed": 0,
+    }
+    monkeypatch.setattr(Client, "get", lambda *_: answer)
+    code, _, printed = polarfab("status")
+    assert code == 0
+    assert "unless polarfab apply --confirm comes before " in printed
+    assert "the fabric goes back" in printed
+
+
 class Controller(BaseHTTPRequestHandler):
     """Answers any request with an empty object."""
 

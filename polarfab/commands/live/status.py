@@ -58,7 +58,8 @@ def _print_state(state: dict[str, Any]) -> None:
     )
     if state["trial_until"]:
         until = strftime("%H:%M:%S", localtime(state["trial_until"]))
-        say(f"the build is on trial: unless polarfab apply --confirm comes before {until} it goes")
+        confirmation = f"polarfab apply --confirm comes before {until}"
+        say(f"the build is on trial: unless {confirmation}, the fabric goes back")
     if waits_for := state.get("move_waits_for"):
         say(f"a move waits for {waits_for} between two rounds")
     rows = [
