@@ -1,8 +1,8 @@
 """Timings from size to size: whole processes that compile, prove and explain, against peers.
 
 Every piece of work is a process of its own: processor seconds are those of user and system, memory
-is its peak. Modules are there as bytecode, as an installed package has them. Peers are given the
-graph, and are timed from their import to the last distance.
+is its peak. Modules are there as bytecode, and loops as machine code, as they are once polarfab has
+been used. Peers are given the graph, and are timed from their import to the last distance.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import select
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from math import log
 from pathlib import Path
@@ -72,8 +72,10 @@ STEPS = (
 """From small to large; the last two are the largest PolarStar of radix 64 and 128."""
 
 
-FIRST = Step({"family": "polarfly", "q": 2}, 7, {})
-"""The fabric that leaves the bytecode."""
+WARM_UP_STEPS, WARM_UP_PATIENCE = 2, 600
+"""How many fabrics run untimed before, the smallest first, and the seconds after which such a
+process is ended. They leave bytecode and the machine code of loops, which in a new clone takes
+long. The second has loops that the first does not have; larger ones have the same loops."""
 NO_BYTECODE = "PYTHONDONTWRITEBYTECODE"
 """The environment variable that would have Python leave none."""
 
@@ -168,7 +170,7 @@ def command(largest: int, no_peers: bool, as_json: bool) -> None:
 
 
 def scale_timings(
-    ours: Sequence[str], steps: Iterable[Step], peers: bool, patience: float, memory: int
+    ours: Sequence[str], steps: Sequence[Step], peers: bool, patience: float, memory: int
 ) -> Iterator[ScaleTiming]:
     """The table, row by row as it is measured.
 
@@ -180,7 +182,8 @@ def scale_timings(
         memory: bytes that a peer may have.
     """
     before: dict[str, ScaleTiming] = {}
-    list(_ours(FIRST, ours, patience))  # untimed: it leaves the bytecode
+    for step in steps[:WARM_UP_STEPS]:
+        list(_ours(step, ours, WARM_UP_PATIENCE))
     for step in steps:
         for row in _rows(step, ours, peers, patience, memory):
             earlier = before.get(row.what)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -34,6 +36,17 @@ def test_the_real_ones_run() -> None:
         (EXPLAIN, ""),
         (PROTECTED, ""),
     ]
+
+
+def test_what_runs_first_in_a_clone_is_not_timed(tmp_path: Path) -> None:
+    """In a new clone both fabrics took over 10 s: numba had to translate the loops first."""
+    log = tmp_path / "fabrics"
+    code = f"import sys; open({str(log)!r}, 'a').write(open(sys.argv[2]).read() + '\\n')"
+    rows = list(scale_timings((*PYTHON, code), TINY, False, 0, 1 << 30))
+    assert {row.why for row in rows} == {"over 0 s"}
+    untimed = [json.loads(line) for line in log.read_text().splitlines()[:4]]
+    assert [spec["topology"]["q"] for spec in untimed] == [2, 2, 3, 3]
+    assert ["routing" in spec for spec in untimed] == [False, True, False, True]
 
 
 @pytest.mark.parametrize(
