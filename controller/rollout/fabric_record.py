@@ -48,6 +48,8 @@ class Record:
     versions that do not know `trial_seconds_left`."""
     trial_seconds_left: float = 0.0
     """Seconds that were left of the trial when this was written; 0 where that is not known."""
+    trial_held: bool = False
+    """Whether most switches were read to hold the build on trial."""
     folder_build: str = ""
     """The identity of the build in the controller's folder, where it is not the fabric's because
     the folder could not be written; else ""."""

@@ -60,9 +60,6 @@ RECEIVE_PATIENCE = 20.0
 """Most seconds without progress while a build is unpacked, proved and written."""
 SWITCHES_ALLOWED = 100
 """Switches that a received build may have, however small the fabric is."""
-LONGEST_UNSEEN = 600.0
-"""Most seconds after the end of a trial in which a controller that has not seen most switches hold
-its build waits for them."""
 GROWTH = 4
 """A received build may have so many times the switches of the fabric, if that is more."""
 
@@ -125,8 +122,6 @@ class Mover:
         """Whether the build that the fabric came to hold first is in the history."""
         self._majority_since = inf
         """Since when most switches have been in sync; inf while they are not."""
-        self._build_of_most = ""
-        """The identity of the build that most switches were in sync with last; "" if none was."""
 
     @property
     def busy(self) -> bool:
@@ -472,7 +467,7 @@ class Mover:
             target = trial.fallback_build  # it need not be read: the disk may hang
         else:
             target = self.history.read(identity)
-        needs_most = trial is not None and self._return_needs_most(trial)
+        needs_most = trial is not None and trial.held_by_most
         self._move(
             target, True, by, all_or_none=False, keep=self._keep_later, needs_most=needs_most
         )
@@ -559,7 +554,9 @@ class Mover:
             is_current = record.fallback == self.fabric.identity
             fallback_build = self.fabric.current if is_current else read(record.fallback)
         build = record.target if record.build == record.fallback else record.build
-        return self._new_trial(build, record.fallback, seconds, fallback_build)
+        trial = self._new_trial(build, record.fallback, seconds, fallback_build)
+        trial.held_by_most = record.trial_held
+        return trial
 
     def _foreseen(self, current: Current) -> Build:
         """A build of a move as it will be once loaded."""
@@ -581,8 +578,8 @@ class Mover:
             if self.rollout.state == "done":
                 self._previous = self.rollout.status()["from"]
                 self.write_folder(self._previous)
-        if self._most_are_in_sync:
-            self._build_of_most = self.fabric.identity
+        if self.trial and self.trial.build == self.fabric.identity and self._most_are_in_sync:
+            self.trial.held_by_most = True
         if not self.busy:
             self._tick_between_moves()
 
@@ -679,8 +676,9 @@ class Mover:
     def _fall_back_in_time(self, trial: Trial) -> None:
         """Fall back once the time of the trial is over."""
         fabric = self.fabric
-        most_are_away = 2 * len(fabric.present) <= fabric.expected
-        if most_are_away and self._return_needs_most(trial):
+        # If most have held the build on trial and are away, then management is: the fabric forwards
+        # meanwhile. A move would come to each switch as it returns, and not in rounds.
+        if trial.held_by_most and 2 * len(fabric.present) <= fabric.expected:
             return
         if not trial.should_fall_back(fabric.clock(), self._is_in_place):
             return
@@ -689,18 +687,6 @@ class Mover:
             self.roll_back(by="not confirmed")
         except InputError as error:
             self.fabric.tell(events.BuildKept(self.fabric.identity, str(error)))
-
-    def _return_needs_most(self, trial: Trial) -> bool:
-        """Whether the fabric returns from a trial only while most switches are connected.
-
-        If most have held the build on trial and are away, then management is: the fabric forwards
-        meanwhile. A move would come to each switch as it returns, and not in rounds. A controller
-        that was elected in such an outage has not seen them hold any build. It cannot tell an
-        outage from a build that keeps the switches away, so it waits for a limited time.
-        """
-        if not self._build_of_most:
-            return self.fabric.clock() < trial.ends + LONGEST_UNSEEN
-        return self._build_of_most == self.fabric.identity
 
     @property
     def _spared_builds(self) -> set[str]:

@@ -54,6 +54,9 @@ class Trial:
     began."""
     fallback_build: Current | None
     """The build that the fabric falls back to, as it was read; None if it could not be."""
+    held_by_most: bool = field(default=False, init=False)
+    """Whether most switches were read to hold the build on trial, by this controller or an earlier
+    one."""
     _over_since: float = field(default=inf, init=False)
     """When `should_fall_back` was first asked after `ends`; inf before that."""
     _retry_at: float = field(default=-inf, init=False)
@@ -88,6 +91,7 @@ class Trial:
             fallback=self.fallback,
             trial_ends=self.ends_at_time_of_day,
             trial_seconds_left=max(steps_left * LEFT_STEP, LEAST_LEFT),
+            trial_held=self.held_by_most,
         )
 
     def step_leads_back(self, record: Record, now: float) -> bool:

@@ -933,7 +933,7 @@ def fall_back_on_a_hung_disk(site, hung):
     hung.set()
     site.start()
     on_trial(site)
-    site.until(site.journal.exists)
+    site.until(lambda: site.mover.trial.held_by_most)
     site.mover.finish(60.0)
     hung.clear()
     site.now += WITHIN
