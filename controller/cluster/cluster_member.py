@@ -103,7 +103,7 @@ class ClusterMember:
 
     def tick(self) -> None:
         """Take the next step towards leading, or after another leader; called at intervals."""
-        self._election.note_tick(self.roles.switches, self.fabric.expected)
+        self._election.note_tick(self.roles.answering, self.fabric.expected)
         self._tell_changes()
         if self.lapsed:
             return

@@ -8,8 +8,8 @@ maintained, knows one member only, does not return a granted lease's duration, a
 transactions written as here. Calls block, so they run in threads outside the hub.
 
 Keys, below a prefix: `leader` (the leader's name, while its lease lasts), `epoch` (see
-`EPOCH_SHIFT`), `switches/NAME` (how many switches are connected to an instance, while its lease
-lasts), and those of the shared record.
+`EPOCH_SHIFT`), `switches/NAME` (how many switches answer an instance, while its lease lasts), and
+those of the shared record.
 """
 
 from __future__ import annotations
@@ -104,12 +104,22 @@ class Etcd:
         """End a lease."""
         self._call("lease/revoke", {"ID": str(lease)})
 
-    def claim(self, lease: int, name: str) -> LeaderClaim:
-        """Write this name as the leader's, if there is no leader; returns who leads then."""
+    def claim(self, lease: int, name: str, may_become_leader: bool = True) -> LeaderClaim:
+        """Write this name as the leader's, if there is no leader; returns who leads then.
+
+        Args:
+            lease: the lease with whose end the leadership ends.
+            name: the name.
+            may_become_leader: whether to write it; else this only reads who leads, "" for nobody.
+        """
         # The epoch is read first. If the store is made anew after that, it does not know the lease
         # and refuses the name, so no term mixes the old epoch with a revision of the new store.
         epoch = self._read_epoch()
-        leader = self._get_or_create("leader", name.encode(), lease)
+        leader = self._entry("leader")
+        if leader is None:
+            if not may_become_leader:
+                return LeaderClaim("", 0, is_ours=False)
+            leader = self._create("leader", name.encode(), lease)
         term = (epoch << EPOCH_SHIFT) + leader.revision
         return LeaderClaim(leader.value.decode(errors="replace"), term, leader.lease == lease)
 
@@ -154,24 +164,27 @@ class Etcd:
     def _read_epoch(self) -> int:
         """The second in which the store was first used: now, if it never was."""
         if not self._epoch:
-            entry = self._get_or_create("epoch", str(int(time())).encode())
+            entry = self._entry("epoch") or self._create("epoch", str(int(time())).encode())
             self._epoch = int(entry.value)
         return self._epoch
 
-    def _get_or_create(self, key: str, value: bytes, lease: int = 0) -> _Entry:
-        """The entry of a key, which is created with this value where there is none."""
-        # Read first: a store that is full refuses every transaction that could write, even one that
-        # would not, but it still renews leases.
-        entry = next(iter(self._call("kv/range", {"key": self._key(key)}).get("kvs", ())), None)
-        if entry is None:
-            read = {"request_range": {"key": self._key(key)}}
-            answer = self._if_created_at(0, key, _put(self._key(key), value, lease), read)
-            if answer.get("succeeded"):
-                return _Entry(value, int(answer["header"]["revision"]), lease)
-            entry = answer["responses"][0]["response_range"]["kvs"][0]
-        return _Entry(
-            b64decode(entry["value"]), int(entry["create_revision"]), int(entry.get("lease", 0))
-        )
+    # `_entry` is called before `_create`: a store that is full refuses every transaction that could
+    # write, even one that would not, but it still renews leases.
+
+    def _entry(self, key: str) -> _Entry | None:
+        """The entry of a key, or None."""
+        entries = self._call("kv/range", {"key": self._key(key)}).get("kvs", ())
+        return _read_entry(entries[0]) if entries else None
+
+    def _create(self, key: str, value: bytes, lease: int = 0) -> _Entry:
+        """Create a key with this value; returns its entry, or that which another one has created
+        meanwhile.
+        """
+        read = {"request_range": {"key": self._key(key)}}
+        answer = self._if_created_at(0, key, _put(self._key(key), value, lease), read)
+        if answer.get("succeeded"):
+            return _Entry(value, int(answer["header"]["revision"]), lease)
+        return _read_entry(answer["responses"][0]["response_range"]["kvs"][0])
 
     def _if_created_at(
         self, revision: int, key: str, success: Operation, *failure: Operation
@@ -239,6 +252,13 @@ class Etcd:
             text = error.get("message", "") if isinstance(error, dict) else str(error)
             raise Unavailable(f"{url}: {text or response.status}")
         return answer
+
+
+def _read_entry(entry: dict[str, str]) -> _Entry:
+    """An entry of an answer of etcd."""
+    return _Entry(
+        b64decode(entry["value"]), int(entry["create_revision"]), int(entry.get("lease", 0))
+    )
 
 
 def _put(key: str, value: bytes, lease: int = 0) -> Operation:

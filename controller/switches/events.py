@@ -640,7 +640,7 @@ LeadershipLost = Kind(
     "deposed",
     "instance; reason",
     "This controller was the leader, but its lease has ended, or it has resigned, because far more "
-    "switches are connected to another controller. Its process restarts.",
+    "switches answer another controller. Its process restarts.",
     line="{node} no longer leads and restarts: {text}",
 )
 LeaderWaits = Kind(

@@ -337,7 +337,7 @@ def test_a_leader_whose_switches_left_gives_way_to_an_instance_that_has_them(tmp
     site.until(lambda: a.several.lapsed, seconds=LEADER_PERIOD)
     a.several.report_lapse()
     told = [event.text for event in a.fabric.take_events() if event.kind == "deposed"]
-    assert told == [f"0 switches are connected to it, and {len(site.ends)} to b"]
+    assert told == [f"0 switches answer it, and {len(site.ends)} answer b"]
     site.kill("a")
     site.until(lambda: b.fabric.complete, seconds=LEADER_PERIOD)
 

@@ -114,7 +114,7 @@ def test_a_leader_that_slept_writes_no_more(tmp_path, switches, name):
         before = [dump(switches, v) for v in range(SWITCHES)]
         until(lambda: all_have(switches, then), "all have it")
         a.process.send_signal(signal.SIGCONT)
-        a.says("a no longer leads and restarts")
+        a.says("a no longer leads and restarts: its lease has ended")
         until(lambda: a.leading().get("leader") == "b", "a follows")
         assert [dump(switches, v) for v in range(SWITCHES)] == before
         b.process.send_signal(signal.SIGTERM)
@@ -201,7 +201,7 @@ def test_a_leader_that_no_switch_reaches_gives_way(tmp_path, switches):
         join(switches.vsctl, BRIDGES, a, b)
         until(a.complete, "the fabric is a's")
         join(switches.vsctl, BRIDGES, b)
-        a.says(f"0 switches are connected to it, and {SWITCHES} to b")
+        a.says(f"0 switches answer it, and {SWITCHES} answer b")
         until(b.complete, "the fabric is b's")
         until(lambda: a.leading().get("leader") == "b", "a follows")
 
