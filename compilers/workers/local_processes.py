@@ -153,8 +153,10 @@ def _signals_blocked() -> Iterator[None]:
     A child process has its parent's handlers until it sets its own (`_set_up_child`). An exception
     of such a handler would leave `os.fork`, and the child would go on with the work of its parent.
     """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, ENDING_SIGNALS)
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, ())
     try:
+        # Here, as it also runs the handlers of signals that have come before, which may raise.
+        signal.pthread_sigmask(signal.SIG_BLOCK, ENDING_SIGNALS)
         yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
