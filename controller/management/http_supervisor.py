@@ -17,7 +17,7 @@ import socket
 import subprocess
 import sys
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from io import BytesIO
 from time import monotonic
@@ -161,11 +161,11 @@ class HttpSupervisor:
             self._silent_seconds = 0.0
             self._process.kill()
 
-    def renew_certificates(self, contents: Sequence[bytes]) -> None:
+    def renew_certificates(self, contents: Mapping[str, bytes]) -> None:
         """Pass new TLS files on, of which the caller has checked that they can be used.
 
         Args:
-            contents: what they have, in the order of `TlsCopies`.
+            contents: what they have, as `TlsCopies` takes it.
         """
         if self._tls:
             self._tls.renew(contents)
@@ -233,7 +233,7 @@ class HttpSupervisor:
             link: the process's end of the socket pair that joins it to the controller.
         """
         descriptors = self._listener.fileno(), link.fileno()
-        copies = self._tls.descriptors if self._tls else []
+        copies = self._tls.descriptors.values() if self._tls else ()
         environment = {name: value for name, value in os.environ.items() if name != "NOTIFY_SOCKET"}
         return subprocess.Popen(
             [sys.executable, "-P", "-m", MODULE, *map(str, descriptors)],

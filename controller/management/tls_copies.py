@@ -8,36 +8,30 @@ controller has.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-
-COPIED = "key", "certificate", "authority"
-"""The fields of `controller.settings.Tls` whose files are copied."""
+from collections.abc import Mapping
 
 
 class TlsCopies:
     """The copies: files in memory, which the HTTP process inherits.
 
     Args:
-        contents: what the files of `COPIED` have, in this order.
+        contents: what each file has, by its field of `controller.settings.Tls`.
 
     Attributes:
-        descriptors: the descriptors of the copies, in the same order.
+        descriptors: the descriptor of each copy, by the same fields.
     """
 
-    def __init__(self, contents: Sequence[bytes]) -> None:
-        self.descriptors = [os.memfd_create(name) for name in COPIED]
+    def __init__(self, contents: Mapping[str, bytes]) -> None:
+        self.descriptors = {field: os.memfd_create(field) for field in contents}
         self.renew(contents)
 
-    def renew(self, contents: Sequence[bytes]) -> None:
-        """Copy what the files have now, in the order of `COPIED`."""
-        for descriptor, content in zip(self.descriptors, contents, strict=True):
+    def renew(self, contents: Mapping[str, bytes]) -> None:
+        """Copy what the same files have now."""
+        for field, descriptor in self.descriptors.items():
             os.ftruncate(descriptor, 0)
-            os.pwrite(descriptor, content, 0)
+            os.pwrite(descriptor, contents[field], 0)
 
     @property
     def paths(self) -> dict[str, str]:
-        """The paths of the copies in a process that has inherited them, by field of `Tls`."""
-        return {
-            name: f"/proc/self/fd/{descriptor}"
-            for name, descriptor in zip(COPIED, self.descriptors, strict=True)
-        }
+        """The path of each copy in a process that has inherited them, by the same fields."""
+        return {field: f"/proc/self/fd/{number}" for field, number in self.descriptors.items()}

@@ -55,8 +55,7 @@ class TlsFiles:
     Attributes:
         switches: the context of new connections of switches.
         store: the context of new connections to the store of a cluster of controllers.
-        contents: what the files of our key, our certificate and the authority had when these
-            contexts were made.
+        contents: what the files have of which these contexts were made, by field of `Tls`.
         expires: until when our certificate and the list are good, in seconds since the epoch.
         peers: until when the certificates of connected switches are good, by node.
 
@@ -89,9 +88,11 @@ class TlsFiles:
 
     def _load(self) -> None:
         """Read all files."""
-        files = self.tls.key, self.tls.certificate, self.tls.authority
+        contents = _contents(self.tls)
         switches, store = self.tls.context(), self.tls.client_context()
-        contents = tuple(file.read_bytes() for file in files)
+        if _contents(self.tls) != contents:
+            required = "files that stay as they are while they are read"
+            raise InputError.of(required, "files that change", "start again", key="tls_cert")
         lists = revocation_lists(self.tls.revoked) if self.tls.revoked else []
         # The file has the certificates of intermediate authorities, too.
         expires = {"certificate": min(_valid_until(self.tls.certificate))}
@@ -100,7 +101,7 @@ class TlsFiles:
         ends = [end for end in map(_end_of, lists) if end < inf]
         expires |= {"revocation list": min(ends)} if ends else {}
         self.switches, self.store, self.expires = switches, store, expires
-        self.contents: tuple[bytes, ...] = contents
+        self.contents = contents
         lists_of: dict[tuple[str, ...], list[_RevocationList]] = {}
         for crl in sorted(lists, key=attrgetter("last_update_utc")):
             serials = frozenset(entry.serial_number for entry in crl)
@@ -332,6 +333,12 @@ def _valid_until(file: Path) -> list[float]:
             todo="write it by `openssl x509 -in FILE`",
         ) from error
     return [certificate.not_valid_after_utc.timestamp() for certificate in certificates]
+
+
+def _contents(tls: Tls) -> dict[str, bytes]:
+    """What the files of our key, our certificate and the authority have, by field of `Tls`."""
+    files = {"key": tls.key, "certificate": tls.certificate, "authority": tls.authority}
+    return {field: file.read_bytes() for field, file in files.items()}
 
 
 def _stamp(tls: Tls) -> _Stamp:

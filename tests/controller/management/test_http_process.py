@@ -337,7 +337,7 @@ def test_a_process_is_told_the_settings_first():
     process = HttpSupervisor(hub, Mock(), {"tls": None}, lambda _: None)
 
     def all_pages():
-        process.renew_certificates(())  # other work goes on
+        process.renew_certificates({})  # other work goes on
         for work, link in writers:
             work(link)
         return {"state": b"{}"}

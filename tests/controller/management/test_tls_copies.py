@@ -9,14 +9,14 @@ from controller.management.tls_copies import TlsCopies
 
 
 def test_a_shorter_file_leaves_nothing_of_a_longer_one() -> None:
-    def copied() -> list[bytes]:
-        return [Path(f"/dev/fd/{descriptor}").read_bytes() for descriptor in copies.descriptors]
+    def copied() -> dict[str, bytes]:
+        return {field: Path(path).read_bytes() for field, path in copies.paths.items()}
 
-    first = [name + b" of the first year" for name in (b"key", b"certificate", b"authority")]
+    first = {"key": b"a key", "certificate": b"a certificate", "authority": b"an authority"}
     copies = TlsCopies(first)
     assert copied() == first
-    shorter = [b"1", b"2", b"3"]
+    shorter = {"authority": b"3", "certificate": b"2", "key": b"1"}
     copies.renew(shorter)
     assert copied() == shorter
-    for descriptor in copies.descriptors:
+    for descriptor in copies.descriptors.values():
         os.close(descriptor)

@@ -215,7 +215,8 @@ def test_bad_files_leave_those_before(tls, trusted):
     """OpenSSL takes the form of `openssl x509 -trustout`: every look ended in an internal error."""
     files = TlsFiles(tls)
     before, good = files.switches, tls.certificate.read_bytes()
-    contents = tls.key.read_bytes(), good, tls.authority.read_bytes()
+    contents = files.contents
+    assert contents["certificate"] == good
     bad = good.replace(b"BEGIN CERT", b"BEGIN TRUSTED CERT").replace(
         b"END CERT", b"END TRUSTED CERT"
     )
@@ -228,7 +229,26 @@ def test_bad_files_leave_those_before(tls, trusted):
     touch(tls.certificate, good + b"\n")
     looked(files)
     assert looked(files)
-    assert files.contents == (contents[0], good + b"\n", contents[2])
+    assert files.contents == {**contents, "certificate": good + b"\n"}
+
+
+def test_files_that_change_while_they_are_read_leave_those_before(tls, monkeypatch):
+    """The HTTP process got another certificate than was checked with the key."""
+    files, good, context = TlsFiles(tls), tls.certificate.read_bytes(), Tls.context
+
+    def slow(self):
+        made = context(self)
+        touch(tls.certificate, good + b"\n")
+        return made
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Tls, "context", slow)
+        with pytest.raises(InputError, match="files that change"):
+            looked(files, now=True)
+    assert files.contents["certificate"] == good
+    looked(files)
+    assert looked(files)
+    assert files.contents["certificate"] == good + b"\n"
 
 
 def test_good_files_that_could_not_be_read_once_are_read_later(tls, monkeypatch):
