@@ -103,7 +103,7 @@ class ClusterMember:
 
     def tick(self) -> None:
         """Take the next step towards leading, or after another leader; called at intervals."""
-        self._election.note_tick(self.roles.answering, self.fabric.expected)
+        self._election.note_tick()
         self._tell_changes()
         if self.lapsed:
             return
@@ -123,8 +123,7 @@ class ClusterMember:
     def report_lapse(self) -> None:
         """Report that this instance leads no more, before its process restarts."""
         self._tell_changes()
-        reason = self._election.gave_way or "its lease has ended"
-        self.fabric.tell(events.LeadershipLost(self._election.name, reason))
+        self.fabric.tell(events.LeadershipLost(self._election.name))
 
     def begin(self) -> None:
         """Take part in the election from now on."""

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Container, Hashable
 from dataclasses import dataclass
-from math import inf
 
 from compilers.targets.openflow.protocol import (
     HEADER,
@@ -28,13 +27,7 @@ from controller.openflow.messages import Error, SessionXid
 from controller.switches.connections.sending import SendPriority
 from controller.switches.events import RoleContested
 from controller.switches.session import LiveFabric
-from controller.switches.switch import PROBE
 
-PROBE_AFTER, MOST_PROBES = 5.0, 500
-"""Seconds of silence after which a switch whose master we are not is probed by an echo request, and
-most probes a second (of many switches each is probed less often)."""
-MISSED_PROBES = 3
-"""How many probes a switch may miss until it counts as one that does not answer."""
 ROLE_RETRY = 1.0
 """Seconds before a switch that refused our role is asked again."""
 
@@ -53,12 +46,8 @@ class _RolePeer:
     """The switch's OpenFlow datapath id."""
     address: str
     """The address that the switch connects from."""
-    heard_at: float
-    """When the switch sent something last."""
     certificate: frozenset[str] | None = None
     """The nodes that the switch's certificate names; None without TLS."""
-    probed_at: float = -inf
-    """When the switch was probed last; -inf if it never was."""
     confirmed_us: bool = False
     """Whether the switch has confirmed us as its master."""
     refused_us: bool = False
@@ -82,23 +71,6 @@ class Roles:
 
     def __len__(self) -> int:
         return len(self._peers)
-
-    @property
-    def answering(self) -> int:
-        """How many switches of the build answer, whoever their master is.
-
-        The fabric itself closes the connection of a switch that has us as its master, and is
-        silent.
-        """
-        last = self._fabric.clock() - MISSED_PROBES * self._probe_after
-        peers = self._peers.values()
-        answering = {p.datapath_id for p in peers if p.confirmed_us or p.heard_at >= last}
-        return len(answering & self._fabric.current.programs.by_datapath_id.keys())
-
-    @property
-    def _probe_after(self) -> float:
-        """Seconds of silence after which a switch is probed."""
-        return max(PROBE_AFTER, len(self._peers) / MOST_PROBES)
 
     def follow(self, term: int) -> None:
         """Become a slave of all switches, as another instance leads in this term.
@@ -131,8 +103,7 @@ class Roles:
             address: the address that the switch connects from.
             certificate: the nodes that the switch's certificate names; None without TLS.
         """
-        now = self._fabric.clock()
-        self._peers[key] = _RolePeer(datapath_id, address, now, certificate)
+        self._peers[key] = _RolePeer(datapath_id, address, certificate)
         self._fabric.note_host(datapath_id, address, certificate)
         self._request_role(key)
 
@@ -147,7 +118,6 @@ class Roles:
         kind, _, xid = header(message)
         if peer is None:
             return
-        peer.heard_at = self._fabric.clock()
         if kind == MessageType.ROLE_REPLY and xid == SessionXid.ROLE:
             self._confirmed(key, peer, message)
         elif peer.confirmed_us:
@@ -165,19 +135,12 @@ class Roles:
             self._fabric.closed(key)
 
     def tick(self) -> None:
-        """Probe silent switches whose master we are not.
-
-        While we lead, request our role again of switches that have refused or not answered, and of
-        those that a move adds.
+        """While we lead, request our role again of switches that have refused or not answered, and
+        of those that a move adds.
         """
-        now, probe_after = self._fabric.clock(), self._probe_after
-        for key, peer in self._peers.items():
-            is_silent = now - max(peer.heard_at, peer.probed_at) >= probe_after
-            if is_silent and not peer.confirmed_us:
-                peer.probed_at = now
-                self._fabric.send(key, SendPriority.URGENT, PROBE)
         if not self._leads:
             return
+        now = self._fabric.clock()
         for key, peer in self._peers.items():
             is_due = peer.requested_at is None or now - peer.requested_at > ROLE_RETRY
             if is_due and not peer.confirmed_us:

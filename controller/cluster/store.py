@@ -8,8 +8,7 @@ maintained, knows one member only, does not return a granted lease's duration, a
 transactions written as here. Calls block, so they run in threads outside the hub.
 
 Keys, below a prefix: `leader` (the leader's name, while its lease lasts), `epoch` (see
-`EPOCH_SHIFT`), `switches/NAME` (how many switches answer an instance, while its lease lasts), and
-those of the shared record.
+`EPOCH_SHIFT`), and those of the shared record.
 """
 
 from __future__ import annotations
@@ -104,22 +103,12 @@ class Etcd:
         """End a lease."""
         self._call("lease/revoke", {"ID": str(lease)})
 
-    def claim(self, lease: int, name: str, may_become_leader: bool = True) -> LeaderClaim:
-        """Write this name as the leader's, if there is no leader; returns who leads then.
-
-        Args:
-            lease: the lease with whose end the leadership ends.
-            name: the name.
-            may_become_leader: whether to write it; else this only reads who leads, "" for nobody.
-        """
+    def claim(self, lease: int, name: str) -> LeaderClaim:
+        """Write this name as the leader's, if there is no leader; returns who leads then."""
         # The epoch is read first. If the store is made anew after that, it does not know the lease
         # and refuses the name, so no term mixes the old epoch with a revision of the new store.
         epoch = self._read_epoch()
-        leader = self._entry("leader")
-        if leader is None:
-            if not may_become_leader:
-                return LeaderClaim("", 0, is_ours=False)
-            leader = self._create("leader", name.encode(), lease)
+        leader = self._get_or_create("leader", name.encode(), lease)
         term = (epoch << EPOCH_SHIFT) + leader.revision
         return LeaderClaim(leader.value.decode(errors="replace"), term, leader.lease == lease)
 
@@ -132,10 +121,6 @@ class Etcd:
         """Write a value if this term still lasts; returns whether it was written."""
         return self._in_term(term, _put(self._key(key), value))
 
-    def put_with_lease(self, key: str, value: bytes, lease: int) -> None:
-        """Write a value that is deleted when the lease ends."""
-        self._call("kv/put", _put(self._key(key), value, lease)["request_put"])
-
     def delete(self, key_prefix: str, term: int) -> bool:
         """Delete all keys that begin so if this term still lasts; returns whether it did."""
         return self._in_term(term, {"request_delete_range": self._range(key_prefix)})
@@ -143,12 +128,8 @@ class Etcd:
     def keys(self, key_prefix: str) -> list[str]:
         """The keys that begin so."""
         request = self._range(key_prefix) | {"keys_only": True}
-        return [self._name(kv) for kv in self._call("kv/range", request).get("kvs", ())]
-
-    def values(self, key_prefix: str) -> dict[str, bytes]:
-        """The values of the keys that begin so, by key."""
-        entries = self._call("kv/range", self._range(key_prefix)).get("kvs", ())
-        return {self._name(kv): b64decode(kv.get("value", "")) for kv in entries}
+        entries = self._call("kv/range", request).get("kvs", ())
+        return [b64decode(kv["key"]).decode().removeprefix(f"{self._prefix}/") for kv in entries]
 
     def close(self) -> None:
         """Close the connection."""
@@ -164,27 +145,24 @@ class Etcd:
     def _read_epoch(self) -> int:
         """The second in which the store was first used: now, if it never was."""
         if not self._epoch:
-            entry = self._entry("epoch") or self._create("epoch", str(int(time())).encode())
+            entry = self._get_or_create("epoch", str(int(time())).encode())
             self._epoch = int(entry.value)
         return self._epoch
 
-    # `_entry` is called before `_create`: a store that is full refuses every transaction that could
-    # write, even one that would not, but it still renews leases.
-
-    def _entry(self, key: str) -> _Entry | None:
-        """The entry of a key, or None."""
-        entries = self._call("kv/range", {"key": self._key(key)}).get("kvs", ())
-        return _read_entry(entries[0]) if entries else None
-
-    def _create(self, key: str, value: bytes, lease: int = 0) -> _Entry:
-        """Create a key with this value; returns its entry, or that which another one has created
-        meanwhile.
-        """
-        read = {"request_range": {"key": self._key(key)}}
-        answer = self._if_created_at(0, key, _put(self._key(key), value, lease), read)
-        if answer.get("succeeded"):
-            return _Entry(value, int(answer["header"]["revision"]), lease)
-        return _read_entry(answer["responses"][0]["response_range"]["kvs"][0])
+    def _get_or_create(self, key: str, value: bytes, lease: int = 0) -> _Entry:
+        """The entry of a key, which is created with this value where there is none."""
+        # Read first: a store that is full refuses every transaction that could write, even one that
+        # would not, but it still renews leases.
+        entry = next(iter(self._call("kv/range", {"key": self._key(key)}).get("kvs", ())), None)
+        if entry is None:
+            read = {"request_range": {"key": self._key(key)}}
+            answer = self._if_created_at(0, key, _put(self._key(key), value, lease), read)
+            if answer.get("succeeded"):
+                return _Entry(value, int(answer["header"]["revision"]), lease)
+            entry = answer["responses"][0]["response_range"]["kvs"][0]
+        return _Entry(
+            b64decode(entry["value"]), int(entry["create_revision"]), int(entry.get("lease", 0))
+        )
 
     def _if_created_at(
         self, revision: int, key: str, success: Operation, *failure: Operation
@@ -205,10 +183,6 @@ class Etcd:
     def _key(self, name: str) -> str:
         """A key below the prefix, in base64 as requests need it."""
         return b64encode(f"{self._prefix}/{name}".encode()).decode()
-
-    def _name(self, entry: dict[str, str]) -> str:
-        """The name of the key of an answer's entry, without the prefix."""
-        return b64decode(entry["key"]).decode().removeprefix(f"{self._prefix}/")
 
     def _range(self, key_prefix: str) -> dict[str, Any]:
         """The range of all keys that begin so."""
@@ -252,13 +226,6 @@ class Etcd:
             text = error.get("message", "") if isinstance(error, dict) else str(error)
             raise Unavailable(f"{url}: {text or response.status}")
         return answer
-
-
-def _read_entry(entry: dict[str, str]) -> _Entry:
-    """An entry of an answer of etcd."""
-    return _Entry(
-        b64decode(entry["value"]), int(entry["create_revision"]), int(entry.get("lease", 0))
-    )
 
 
 def _put(key: str, value: bytes, lease: int = 0) -> Operation:

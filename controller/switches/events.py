@@ -638,10 +638,9 @@ LeaderChanged = Kind(
 )
 LeadershipLost = Kind(
     "deposed",
-    "instance; reason",
-    "This controller was the leader, but its lease has ended, or it has resigned, because far more "
-    "switches answer another controller. Its process restarts.",
-    line="{node} no longer leads and restarts: {text}",
+    "instance",
+    "This controller was the leader, but its lease has ended. Its process restarts.",
+    line="{node} no longer leads and restarts",
 )
 LeaderWaits = Kind(
     "not-ready",

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 from controller.cluster.election import (
-    GIVE_WAY_AFTER,
     LEADER_PERIOD,
     LEASE_MARGIN,
     LEASE_SECONDS,
@@ -21,9 +20,6 @@ class Etcd:
     def __init__(self):
         self.now, self.revision, self.key, self.leases = 0.0, 1, None, {}
         self.numbers = count(1)
-        self.leased = {}
-        """By key, the value and its lease."""
-        self.full = False
 
     def pass_time(self, seconds):
         self.now += seconds
@@ -34,7 +30,6 @@ class Etcd:
         del self.leases[lease]
         if self.key and self.key[0] == lease:
             self.key = None
-        self.leased = {key: one for key, one in self.leased.items() if one[1] != lease}
 
 
 class Wire:
@@ -42,10 +37,6 @@ class Wire:
 
     def __init__(self, etcd):
         self.etcd, self.cut = etcd, ""
-
-    def _write(self):
-        if self.etcd.full:
-            raise Unavailable("database space exceeded")
 
     def _call(self, answer):
         if self.cut == "both":
@@ -72,12 +63,9 @@ class Wire:
 
         return self._call(answer)
 
-    def claim(self, lease, name, may_become_leader=True):
+    def claim(self, lease, name):
         def answer():
-            if self.etcd.key is None and not may_become_leader:
-                return LeaderClaim("", 0, False)
             if self.etcd.key is None:
-                self._write()
                 if lease not in self.etcd.leases:
                     raise Unavailable("lease not found")
                 self.etcd.revision += 1
@@ -89,19 +77,6 @@ class Wire:
 
     def revoke(self, lease):
         self._call(lambda: self.etcd.end(lease))
-
-    def put_with_lease(self, key, value, lease):
-        def answer():
-            self._write()
-            self.etcd.leased[key] = value, lease
-
-        self._call(answer)
-
-    def values(self, start):
-        leased = self.etcd.leased.items()
-        return self._call(
-            lambda: {key: value for key, (value, _) in leased if key.startswith(start)}
-        )
 
 
 class World:
@@ -164,157 +139,6 @@ def test_a_cut_off_leader_stops_before_another_begins(cut):
         assert world.step(0, 1) == ["c1"]
         assert world.instances[0].view.leader == "c1"
         assert not world.instances[0].view.trouble
-
-
-STEPS = int(GIVE_WAY_AFTER / LEADER_PERIOD)
-"""How many steps a leader has to be outnumbered."""
-
-
-def answered(world, *numbers, of=13):
-    """So many switches answer each instance."""
-    for instance, number in zip(world.instances, numbers, strict=True):
-        instance.note_tick(number, of)
-
-
-def test_a_leader_gives_way_to_an_instance_with_far_more_switches():
-    world = World()
-    world.step(0, 1)
-    answered(world, 6, 13)
-    for _ in range(STEPS):
-        assert world.step(0, 1) == ["c0"]
-    assert world.until("c1", 0, 1) <= 3 * LEADER_PERIOD
-    assert world.instances[0].gave_way == "6 switches answer it, and 13 answer c1"
-    for _ in range(200):
-        assert world.step(0, 1) == ["c1"]
-    answered(world, 13, 0)
-    for _ in range(2 * STEPS):
-        world.step(0, 1)
-    assert world.instances[0].term, "it may lead again"
-    assert not world.instances[0].gave_way
-
-
-@pytest.mark.parametrize("counts", [(0, 0), (7, 13), (13, 0), (1, 2), (0,) * 2])
-def test_a_leader_gives_no_way_to_an_instance_with_few_more_switches(counts):
-    world = World()
-    world.step(0, 1)
-    answered(world, *counts)
-    for _ in range(4 * STEPS):
-        assert world.step(0, 1) == ["c0"]
-
-
-def test_half_of_the_switches_are_not_most():
-    world = World()
-    world.step(0, 1)
-    answered(world, 6, 13, of=12)  # the other has a larger build
-    world.until("c1", 0, 1, most=2 * STEPS)
-
-
-def test_a_leader_with_all_switches_of_a_smaller_build_gives_no_way():
-    """The build of the other's folder is an older one."""
-    world = World()
-    world.step(0, 1)
-    world.instances[0].note_tick(6, 6)
-    world.instances[1].note_tick(13, 13)
-    for _ in range(4 * STEPS):
-        assert world.step(0, 1) == ["c0"]
-
-
-@pytest.mark.parametrize("order", [(0, 1, 2), (1, 0, 2)])
-def test_of_three_the_one_with_switches_leads(order):
-    """The place of the leader was free, and an instance without switches could take it."""
-    world = World(3)
-    world.step(0)
-    answered(world, 0, 0, 13)
-    world.step(*order)
-    for _ in range(STEPS + 4):
-        assert world.step(*order) != ["c1"]
-    assert world.step(*order) == ["c2"]
-    for _ in range(int(LEASE_SECONDS / LEADER_PERIOD) + 2):  # this one has died
-        leaders = world.step(*order[:2])
-    assert leaders, "its number has gone with its lease"
-
-
-@pytest.mark.parametrize("ends", ["switches", "instance", "number"])
-def test_a_short_lack_of_switches_ends_no_leadership(ends):
-    world = World()
-    world.step(0, 1)
-    for _ in range(5):
-        answered(world, 0, 13)
-        for _ in range(int((GIVE_WAY_AFTER - LEASE_SECONDS) / LEADER_PERIOD) - 2):
-            assert world.step(0, 1) == ["c0"]
-        running = 0, 1
-        if ends == "switches":
-            answered(world, 13, 13)
-        elif ends == "instance":
-            running = (0,)  # the other's number goes with its lease
-        else:
-            answered(world, 0, 0)
-        for _ in range(int(LEASE_SECONDS / LEADER_PERIOD) + 2):
-            assert world.step(*running) == ["c0"]
-
-
-def test_a_leader_whose_switches_return_again_and_again_stays():
-    """A step that wrote the number did not look at it."""
-    world = World()
-    world.step(0, 1)
-    for step in range(4 * STEPS):
-        answered(world, 13 if step % 3 == 0 else step % 2, 13)
-        assert world.step(0, 1) == ["c0"]
-
-
-def test_a_leader_whose_number_changes_with_each_step_gives_way():
-    world = World()
-    world.step(0, 1)
-    for step in range(STEPS + 2):
-        answered(world, step % 2, 13)
-        world.step(0, 1)
-    assert world.instances[1].term
-
-
-def test_a_leader_does_not_resign_where_nobody_could_be_elected():
-    """A full store renews leases, but takes no new leader."""
-    world = World()
-    world.step(0, 1)
-    answered(world, 0, 13)
-    world.step(0, 1)
-    world.etcd.full = True
-    for _ in range(4 * STEPS):
-        assert world.step(0, 1) == ["c0"]
-    world.etcd.full = False
-    world.until("c1", 0, 1, most=2 * STEPS)
-
-
-def test_a_number_is_written_again_with_a_new_lease():
-    world = World()
-    answered(world, 13, 13)
-    world.step(0, 1)
-    for lease in list(world.etcd.leases):  # as where the store has lost them
-        world.etcd.end(lease)
-    world.step(0, 1)
-    world.step(0, 1)
-    assert {key: value for key, (value, _) in world.etcd.leased.items()} == {
-        "switches/c0": b"13",
-        "switches/c1": b"13",
-    }
-
-
-def test_a_slow_store_is_asked_for_nothing_but_the_lease():
-    """Its answers take so long that the lease would end before it is renewed."""
-    world = World(1)
-    wire, calls = world.wires[0], []
-
-    def slow(answer):
-        world.now += 0.9
-        calls.append(answer)
-        return answer()
-
-    wire._call = slow
-    for _ in range(3):
-        answered(world, 0)
-        world.instances[0].step()
-        world.now += LEADER_PERIOD
-    assert world.instances[0].term
-    assert world.etcd.leased == {}
 
 
 def test_a_leader_that_was_stopped_does_not_lead_when_it_wakes():

@@ -7,15 +7,7 @@ import pytest
 
 from compilers.targets.openflow import protocol
 from compilers.targets.openflow.protocol import MessageType
-from controller.cluster.roles import (
-    MISSED_PROBES,
-    PROBE,
-    PROBE_AFTER,
-    ROLE_RETRY,
-    ControllerRole,
-    Roles,
-    role_request,
-)
+from controller.cluster.roles import ROLE_RETRY, ControllerRole, Roles, role_request
 from controller.openflow.messages import SessionXid
 
 
@@ -88,46 +80,6 @@ def test_a_follower_is_a_slave_and_its_fabric_hears_nothing(world):
     world.roles.closed("a")
     assert world.fabric.seen == []
     assert len(world.roles) == 1
-
-
-ECHO_REPLY = protocol.message(MessageType.ECHO_REPLY, SessionXid.PROBE)
-
-
-def test_switches_that_answer_a_follower_are_counted(world):
-    """A connection whose packets are dropped stays open for a minute."""
-    roles = world.roles
-    for key, datapath_id in {"a": 1, "b": 2, "again": 2, "other": 99}.items():
-        roles.connected(key, datapath_id)
-    assert roles.answering == 2, "of the build, and each once"
-    for _ in range(10):
-        world.now += PROBE_AFTER
-        roles.tick()
-        assert world.take() == [(key, PROBE) for key in ("a", "b", "again", "other")]
-        roles.received("a", ECHO_REPLY)
-    assert roles.answering == 1
-    world.now += MISSED_PROBES * PROBE_AFTER + 1
-    assert roles.answering == 0
-    roles.received("again", ECHO_REPLY)
-    assert roles.answering == 1
-
-
-def test_a_switch_is_probed_once_in_each_period(world):
-    world.roles.connected("a", 1)
-    for _ in range(20):
-        world.now += PROBE_AFTER / 4
-        world.roles.tick()
-    assert len(world.take()) == 5
-
-
-def test_the_fabric_probes_the_switches_of_a_leader(world):
-    world.roles.lead(8)
-    world.roles.connected("a", 1)
-    world.roles.received("a", reply(ControllerRole.MASTER, 8))
-    world.take()
-    world.now += 10 * PROBE_AFTER
-    world.roles.tick()
-    assert world.take() == []
-    assert world.roles.answering == 1, "the fabric closes the connection of a silent one"
 
 
 def test_the_fabric_hears_of_a_switch_once_that_says_that_we_are_master(world):

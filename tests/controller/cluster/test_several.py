@@ -327,21 +327,6 @@ def test_a_leader_does_not_wait_for_switches_that_never_held_the_build_on_trial(
     site.until(lambda: b.fabric.identity == site.old.identity, seconds=LEADER_PERIOD)
 
 
-def test_a_leader_whose_switches_left_gives_way_to_an_instance_that_has_them(tmp_path):
-    """It stayed the leader as it reached the store, and nobody repaired the fabric."""
-    site = Site(tmp_path, *PAIRS["policy"]())
-    a, b = site.instances["a"], site.start("b", "old")
-    site.until(lambda: a.fabric.complete)
-    for number in site.ends:
-        a.several.roles.closed(number)
-    site.until(lambda: a.several.lapsed, seconds=LEADER_PERIOD)
-    a.several.report_lapse()
-    told = [event.text for event in a.fabric.take_events() if event.kind == "deposed"]
-    assert told == [f"0 switches answer it, and {len(site.ends)} answer b"]
-    site.kill("a")
-    site.until(lambda: b.fabric.complete, seconds=LEADER_PERIOD)
-
-
 def test_a_successor_goes_on_taking_back(tmp_path):
     site, a = moving(tmp_path, "policy")
     site.start("b", "old")
