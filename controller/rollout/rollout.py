@@ -11,7 +11,9 @@ machine without I/O:
 - forth: each round is sent to all switches; the next follows when all have confirmed it and packets
   have had time to leave the links (`settle`).
 - back: at the first refusal, lost switch or timeout the rounds are undone in reverse order, with
-  the same pauses, and the old build stays.
+  the same pauses, and the old build stays. A switch that is away keeps its round, so before a
+  second round is undone, those that are away and whose links are up are waited for: without a limit
+  while half of the switches or more are, as management is away then, else for `patience`.
 - waiting, as a part of forth or back: if the build that is left marks packets or writes
   intermediates into them, and the other one does not, the switches must not forget what that means
   while a switch goes on doing so that has lost its connection or refuses its rows, and whose links
@@ -111,6 +113,12 @@ class Rollout:
     """Since when the next step has waited for its record or for switches; inf while it does not."""
     _awaited: list[int] = field(init=False, default_factory=list)
     """The switches that the next step waits for (`_has_to_await`)."""
+    _latest_round: dict[int, int] = field(init=False, default_factory=dict)
+    """Of each switch that is away while rounds are undone, the latest round that it may hold."""
+    _away: list[int] = field(init=False, default_factory=list)
+    """The switches that undoing waits for, as they may return (`_awaits_return`)."""
+    _waits_for_return_until: float = field(init=False, default=inf)
+    """When undoing goes on without them; inf while it does not wait for any."""
     _may_hold_last: frozenset[int] = field(init=False, default=frozenset())
     """The switches that may have got the last round."""
     _on_replanned: Callable[[], None] | None = field(init=False, default=None)
@@ -128,6 +136,7 @@ class Rollout:
             goes_back = self.inherited.direction == "back"
             self.round = self.inherited.round - 1 if goes_back else self.inherited.round
             self._round_programs.done = dict.fromkeys(self._round_programs.node, self.round)
+            self._latest_round = dict.fromkeys(self._round_programs.node, self.inherited.round)
             if goes_back or self.round >= self.programs.update.last_round:
                 self._may_hold_last = frozenset(self._round_programs.node)
         self._load()
@@ -169,11 +178,12 @@ class Rollout:
     @property
     def awaited(self) -> str:
         """The switches that the next step waits for, in words; "" if it does not wait for any."""
-        if not self._awaited:
+        awaited = self._awaited or self._away
+        if not awaited:
             return ""
         names = [
             f"{self._round_programs.names[vertex]} ({self.fabric.state(vertex)})"
-            for vertex in self._awaited
+            for vertex in awaited
         ]
         return f"{first_names(names, MOST_NAMED)}, whose links are up"
 
@@ -208,6 +218,7 @@ class Rollout:
         after.generation_before = before.generation_before
         self.programs, self._round_programs = programs, after
         self.round -= rounds_back
+        self._latest_round = {v: last - rounds_back for v, last in self._latest_round.items()}
         if self.state == "reading":  # a switch that is drained now need not be waited for
             self._note_transit()
         self._rounds.forget()
@@ -370,7 +381,7 @@ class Rollout:
 
     def _send_round(self, round: int) -> None:
         """Send a round to all switches."""
-        self.round, self._last_progress = round, self.fabric.clock()
+        self.round, self._last_progress, self._latest_round = round, self.fabric.clock(), {}
         rounds = self.programs.update.rounds
         if round == self.programs.update.last_round:
             without_rows = self._left_out - self.fabric.in_sync
@@ -433,7 +444,11 @@ class Rollout:
             return  # first the changes under way have to be confirmed or refused
         if late or self.round == BEGINNING:
             self._stop(self.reason)
-        elif not self._awaits_way_back() and self._may_step(self.round, "back"):
+        elif (
+            not self._awaits_way_back()
+            and not self._awaits_return()
+            and self._may_step(self.round, "back")
+        ):
             self._undoes = True
             if unfinished := self._unfinished():
                 self._last_progress = self.fabric.clock()
@@ -443,6 +458,35 @@ class Rollout:
                     self._stop(self.reason)
                 else:
                     self.round -= 1
+
+    def _awaits_return(self) -> bool:
+        """Whether undoing this round waits for switches that are away and forward all the same.
+
+        They may hold a later round. Else they would be two rounds or more from the others, and
+        packets would be lost. Nothing is lost while this waits.
+        """
+        fabric, now = self.fabric, self.fabric.clock()
+        self._latest_round = {
+            vertex: self._latest_round.get(vertex, self.round) for vertex in self._lost_switches()
+        }
+        self._away = [
+            vertex
+            for vertex, latest in self._latest_round.items()
+            if latest > self.round
+            and self._is_of_old_build(vertex)
+            and fabric.upkeep.is_cabled(vertex)
+        ]
+        if not self._away:
+            self._waits_for_return_until = inf
+        elif self._most_are_away():
+            self._waits_for_return_until = now + self.patience
+        else:
+            self._waits_for_return_until = min(self._waits_for_return_until, now + self.patience)
+        if not self._away or now >= self._waits_for_return_until:
+            return False
+        self._last_progress = now
+        self._waits_since = min(self._waits_since, now)
+        return True
 
     def _awaits_way_back(self) -> bool:
         """Whether undoing this round waits for switches that may hold the last one."""

@@ -573,6 +573,66 @@ def test_switches_forget_no_marks_while_a_switch_that_refuses_its_rows_marks():
     assert rollout.awaited == "n3 (refused), whose links are up"
 
 
+def left_in_a_move(away, seed=1):
+    """A fabric whose switches lose their management in the fourth round, and the switches away."""
+    links = links_of(build(Q3))
+    old, new = (build(Q3, MINIMAL, tuple(links[start::6])) for start in (0, 3))
+    site = Site(old, new, seed)
+    site.fabric.upkeep = Cabled()
+    rollout = site.start().rollout
+    while rollout.round < 3:
+        site.settle()
+        rollout.tick()
+        site.time += SETTLE
+    ends = {number: site.ends.pop(number) for number in away}
+    for number in ends:
+        site.fabric.closed(number)
+    return site, ends
+
+
+def passes(site, seconds):
+    """Let time pass."""
+    end = site.time + seconds
+    while site.time < end:
+        site.settle()
+        site.rollout.tick()
+        site.time += SETTLE
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_an_outage_in_a_move_ends_in_rounds_once_the_switches_are_back(seed):
+    """All counted as undone, so each got the old build when it came back, and not in rounds."""
+    site, ends = left_in_a_move(range(1, 14), seed)
+    passes(site, 3 * ROLLOUT_PATIENCE)
+    assert (site.rollout.state, site.rollout.round) == ("back", 2)
+    assert site.rollout.awaited.endswith("and 8 more, whose links are up")
+    for number in site.chance.sample(sorted(ends), len(ends)):
+        site.ends[number] = ends[number]
+        site.fabric.connected(number, number)
+        passes(site, 1.0)
+        if len(site.ends) == len(ends):
+            site.walk()
+    site.run("failed")
+    assert site.holds(site.moving.old)
+
+
+def test_a_few_switches_that_are_away_are_awaited_for_a_while():
+    """They may be back soon; after that traffic has been led around them."""
+    site, _ = left_in_a_move({4, 9})
+    passes(site, ROLLOUT_PATIENCE - 1)
+    assert (site.rollout.state, site.rollout.round) == ("back", 2)
+    assert site.rollout.awaited == "n3 (absent), n8 (absent), whose links are up"
+    passes(site, 5)
+    assert site.rollout.state == "failed"
+
+
+def test_switches_whose_links_are_down_are_not_awaited():
+    site, _ = left_in_a_move({4})
+    site.fabric.upkeep.is_up = False
+    passes(site, 5)
+    assert site.rollout.state == "failed"
+
+
 def test_no_switch_is_awaited_where_marks_stay():
     site, absent = Site(build(Q3, ("spread", "none")), build(Q3, ("spread", "link"))), 4
     site.fabric.upkeep = Cabled()
