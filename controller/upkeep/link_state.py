@@ -206,6 +206,8 @@ class Links:
         """
         self._drain_at = np.full(switches, np.inf)
         """float[S], when each switch is avoided, other than by request; inf if it is not to be."""
+        self._return_until = -np.inf
+        """Until when switches may return after more than half of them were away at once."""
         self._drain_reason = [""] * switches
         """Why each switch is avoided then, in words, by vertex."""
         self._programmed: set[int] = set()
@@ -650,12 +652,20 @@ class Links:
         unprogrammed = is_due | self._without_program
         avoided: NDArray[np.bool_] = before & (is_due | flaps | np.isfinite(self._drain_at))
         is_disconnected = _Cause(unprogrammed & ~connected, is_due & ~connected)
+        if self._are_most(is_disconnected.affected):
+            self._return_until = now + self.patience
+        elif now < self._return_until:  # after an outage of management, switches return in turn
+            is_disconnected = is_disconnected._replace(due=np.zeros_like(is_due))
         lacks_program = _Cause(unprogrammed & connected, is_due & connected)
         for cause in (is_disconnected, lacks_program, _Cause(flaps, flaps)):
             # More than half of all at once: the fault is taken to be the controller's own.
-            if 2 * np.count_nonzero(cause.affected) <= np.count_nonzero(self._expected):
+            if not self._are_most(cause.affected):
                 avoided |= cause.due
         return avoided
+
+    def _are_most(self, switches: NDArray[np.bool_]) -> bool:
+        """Whether these switches, bool[S], are more than half of those that are expected."""
+        return 2 * np.count_nonzero(switches) > np.count_nonzero(self._expected)
 
     def _update_links(self, numbers: Iterable[int], now: float, fault: str = DOWN) -> None:
         """Update the state of these links.
