@@ -665,7 +665,7 @@ class Links:
 
     def _are_most(self, switches: NDArray[np.bool_]) -> bool:
         """Whether these switches, bool[S], are more than half of those that are expected."""
-        return 2 * np.count_nonzero(switches) > np.count_nonzero(self._expected)
+        return bool(2 * np.count_nonzero(switches) > np.count_nonzero(self._expected))
 
     def _update_links(self, numbers: Iterable[int], now: float, fault: str = DOWN) -> None:
         """Update the state of these links.
