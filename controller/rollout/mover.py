@@ -578,9 +578,9 @@ class Mover:
             if self.rollout.state == "done":
                 self._previous = self.rollout.status()["from"]
                 self.write_folder(self._previous)
-        if self.trial and self.trial.build == self.fabric.identity and self._most_are_in_sync:
-            self.trial.held_by_most = True
         if not self.busy:
+            if self.trial and self.trial.build == self.fabric.identity and self._most_are_in_sync:
+                self.trial.held_by_most = True
             self._tick_between_moves()
 
     def _undo_overdue_move(self, rollout: Rollout) -> None:

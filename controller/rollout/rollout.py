@@ -463,30 +463,32 @@ class Rollout:
         """Whether undoing this round waits for switches that are away and forward all the same.
 
         They may hold a later round. Else they would be two rounds or more from the others, and
-        packets would be lost. Nothing is lost while this waits.
+        packets would be lost. One that is back is at the others' round only once it has been read.
+        The limit, where there is one, holds for all switches together.
         """
-        fabric, now = self.fabric, self.fabric.clock()
-        self._latest_round = {
-            vertex: self._latest_round.get(vertex, self.round) for vertex in self._lost_switches()
-        }
-        self._away = [
+        fabric, now, lost = self.fabric, self.fabric.clock(), self._lost_switches()
+        read = {v for v in fabric.present if fabric.state(v) in ("in sync", *AMISS)}
+        unread = self._latest_round.keys() - read - self._left_out
+        latest = self._latest_round
+        self._latest_round = {v: latest.get(v, self.round) for v in sorted({*lost, *unread})}
+        away = [
             vertex
-            for vertex, latest in self._latest_round.items()
-            if latest > self.round
+            for vertex, round in self._latest_round.items()
+            if round > self.round
             and self._is_of_old_build(vertex)
             and fabric.upkeep.is_cabled(vertex)
         ]
-        if not self._away:
+        if not away:
             self._waits_for_return_until = inf
-        elif self._most_are_away():
+        elif 2 * len(lost) >= len(self._round_programs.node.keys() - self._left_out):
             self._waits_for_return_until = now + self.patience
         else:
             self._waits_for_return_until = min(self._waits_for_return_until, now + self.patience)
-        if not self._away or now >= self._waits_for_return_until:
-            return False
-        self._last_progress = now
-        self._waits_since = min(self._waits_since, now)
-        return True
+        has_to_wait = bool(away) and now < self._waits_for_return_until
+        self._away = away if has_to_wait else []
+        if has_to_wait:
+            self._last_progress, self._waits_since = now, min(self._waits_since, now)
+        return has_to_wait
 
     def _awaits_way_back(self) -> bool:
         """Whether undoing this round waits for switches that may hold the last one."""

@@ -388,8 +388,9 @@ MoveWaits = Kind(
     "build; waits_for; round integer; rounds integer",
     "A move has waited for more than 5 s. Its next step cannot be written down, as the disk or the "
     "store does not answer; or a switch that is absent or refuses its rows still marks packets, or "
-    "gives them an intermediate, which the next step forgets. Meanwhile dead links are repaired. "
-    "round: the round that was begun last.",
+    "gives them an intermediate, which the next step forgets; or a switch that is absent, or was "
+    "not read since it returned, may hold a later round than the next step allows. Meanwhile dead "
+    "links are repaired. round: the round that was begun last.",
     line="the move to build {node} waits for {text}",
     text="{waits_for} after round {round} of {rounds}; repairs go on",
 )

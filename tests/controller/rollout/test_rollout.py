@@ -20,7 +20,13 @@ from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import messages
 from controller.rollout.fabric_record import LONGEST_WRITE, FabricRecord
 from controller.rollout.mover import Mover
-from controller.rollout.rollout import DETOUR_AFTER, ROLLOUT_PATIENCE, SETTLE, Rollout
+from controller.rollout.rollout import (
+    DETOUR_AFTER,
+    ROLLOUT_PATIENCE,
+    SETTLE,
+    UNDO_PATIENCE,
+    Rollout,
+)
 from controller.settings import Duties
 from controller.switches.current import Upkeep
 from controller.switches.session import LiveFabric
@@ -573,17 +579,24 @@ def test_switches_forget_no_marks_while_a_switch_that_refuses_its_rows_marks():
     assert rollout.awaited == "n3 (refused), whose links are up"
 
 
-def left_in_a_move(away, seed=1):
-    """A fabric whose switches lose their management in the fourth round, and the switches away."""
+def left_in_a_move(away, seed=1, absent=()):
+    """A fabric whose switches lose their management in the fourth round, and the switches away.
+
+    absent: the switches that are away before the move.
+    """
     links = links_of(build(Q3))
     old, new = (build(Q3, MINIMAL, tuple(links[start::6])) for start in (0, 3))
     site = Site(old, new, seed)
     site.fabric.upkeep = Cabled()
-    rollout = site.start().rollout
+    for number in absent:
+        site.ends.pop(number)
+        site.fabric.closed(number)
+    rollout = site.start(all_or_none=not absent).rollout
     while rollout.round < 3:
         site.settle()
         rollout.tick()
         site.time += SETTLE
+    site.settle()  # they hold the fourth round
     ends = {number: site.ends.pop(number) for number in away}
     for number in ends:
         site.fabric.closed(number)
@@ -603,8 +616,9 @@ def passes(site, seconds):
 def test_an_outage_in_a_move_ends_in_rounds_once_the_switches_are_back(seed):
     """All counted as undone, so each got the old build when it came back, and not in rounds."""
     site, ends = left_in_a_move(range(1, 14), seed)
-    passes(site, 3 * ROLLOUT_PATIENCE)
+    passes(site, UNDO_PATIENCE + 3 * ROLLOUT_PATIENCE)
     assert (site.rollout.state, site.rollout.round) == ("back", 2)
+    assert site.rollout.seconds_waiting > UNDO_PATIENCE
     assert site.rollout.awaited.endswith("and 8 more, whose links are up")
     for number in site.chance.sample(sorted(ends), len(ends)):
         site.ends[number] = ends[number]
@@ -623,6 +637,33 @@ def test_a_few_switches_that_are_away_are_awaited_for_a_while():
     assert (site.rollout.state, site.rollout.round) == ("back", 2)
     assert site.rollout.awaited == "n3 (absent), n8 (absent), whose links are up"
     passes(site, 5)
+    assert site.rollout.state == "failed"
+    assert site.rollout.awaited == "", "the next move would not wait for the end of a repair"
+
+
+def test_a_switch_that_is_back_is_awaited_until_it_is_read():
+    """The others went on as soon as its connection was there: two rounds apart."""
+    site, ends = left_in_a_move({4, 9})
+    passes(site, 1.0)
+    site.ends |= ends
+    site.hung = {4}
+    for number in ends:
+        site.fabric.connected(number, number)
+    passes(site, 5.0)
+    assert site.rollout.awaited == "n3 (reading), whose links are up"
+    assert site.rollout.round == 2
+    site.hung.clear()
+    site.fabric.closed(4)
+    site.fabric.connected(4, 4)
+    site.run("failed")
+    assert site.holds(site.moving.old)
+
+
+def test_switches_that_were_left_out_make_no_outage():
+    """One that left in the move was awaited for ever, as six had been away before it began."""
+    absent = {1, 2, 3, 10, 11, 12}
+    site, _ = left_in_a_move({9}, absent=absent)
+    passes(site, ROLLOUT_PATIENCE + 5)
     assert site.rollout.state == "failed"
 
 
