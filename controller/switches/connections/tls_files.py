@@ -88,11 +88,9 @@ class TlsFiles:
 
     def _load(self) -> None:
         """Read all files."""
-        contents = _contents(self.tls)
+        stamp = _stamp(self.tls)
         switches, store = self.tls.context(), self.tls.client_context()
-        if _contents(self.tls) != contents:
-            required = "files that stay as they are while they are read"
-            raise InputError.of(required, "files that change", "start again", key="tls_cert")
+        contents = _contents(self.tls)
         lists = revocation_lists(self.tls.revoked) if self.tls.revoked else []
         # The file has the certificates of intermediate authorities, too.
         expires = {"certificate": min(_valid_until(self.tls.certificate))}
@@ -100,6 +98,13 @@ class TlsFiles:
             expires["authority"] = min(_valid_until(self.tls.authority))
         ends = [end for end in map(_end_of, lists) if end < inf]
         expires |= {"revocation list": min(ends)} if ends else {}
+        if _stamp(self.tls) != stamp:
+            raise InputError.of(
+                key="tls_cert",
+                required="files that stay as they are while they are read",
+                given="files that change",
+                todo="wait until they are written",
+            )
         self.switches, self.store, self.expires = switches, store, expires
         self.contents = contents
         lists_of: dict[tuple[str, ...], list[_RevocationList]] = {}

@@ -232,6 +232,14 @@ def test_bad_files_leave_those_before(tls, trusted):
     assert files.contents == {**contents, "certificate": good + b"\n"}
 
 
+@pytest.mark.parametrize("field", ["key", "certificate", "authority"])
+def test_a_missing_file_is_refused_at_the_start(tls, field):
+    """It was read before it was checked: an error of the system, without the option's name."""
+    getattr(tls, field).unlink()
+    with pytest.raises(InputError, match="tls_"):
+        TlsFiles(tls)
+
+
 def test_files_that_change_while_they_are_read_leave_those_before(tls, monkeypatch):
     """The HTTP process got another certificate than was checked with the key."""
     files, good, context = TlsFiles(tls), tls.certificate.read_bytes(), Tls.context
