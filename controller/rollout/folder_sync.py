@@ -23,7 +23,7 @@ FOLDER_RETRY = 30.0
 """Seconds until a write of the folder that failed is tried again."""
 
 
-class FolderState(Enum):
+class SyncState(Enum):
     """What the folder has, and what becomes of it. In all states but `SETTLED` it is stale."""
 
     SETTLED = auto()
@@ -39,7 +39,7 @@ class FolderState(Enum):
 class FolderSync:
     """Decides who follows whom, the folder the fabric or the fabric the folder, and writes it.
 
-    The folder follows the fabric where it is stale (`FolderState`). The record of the fabric then
+    The folder follows the fabric where it is stale (`SyncState`). The record of the fabric then
     names the folder's build, and the next process goes on with the write. The fabric follows the
     folder where `moves_to_folder` is set.
 
@@ -58,7 +58,7 @@ class FolderSync:
     ) -> None:
         self._fabric, self._history = fabric, history
         self._record, self._writes = record, writes
-        self._state = FolderState.SETTLED
+        self._state = SyncState.SETTLED
         self._known_build = ""
         """The identity of the last stale build that was known; "" if none was."""
         self._next_write = inf
@@ -70,15 +70,15 @@ class FolderSync:
 
     # The folder follows the fabric
 
-    def _become(self, state: FolderState) -> None:
+    def _become(self, state: SyncState) -> None:
         """Note the state of the folder, here and in the record."""
         self._state = state
-        self._record.folder_is_stale = state is not FolderState.SETTLED
+        self._record.folder_is_stale = state is not SyncState.SETTLED
 
     @property
     def stale_build(self) -> str:
         """The identity of the folder's build if it is stale and known; else ""."""
-        return "" if self._state is FolderState.SETTLED else self._known_build
+        return "" if self._state is SyncState.SETTLED else self._known_build
 
     def note_other_build(self) -> None:
         """Note that the folder has another build than the fabric has come to hold.
@@ -86,13 +86,13 @@ class FolderSync:
         If this process has written the folder before, it does so again.
         """
         if self._writes.will_call(self._take_result):
-            self._become(FolderState.WRITING)
+            self._become(SyncState.WRITING)
         else:
-            self._become(FolderState.WAITING if self._known_build else FolderState.UNKNOWN)
+            self._become(SyncState.WAITING if self._known_build else SyncState.UNKNOWN)
 
     def leave_as_is(self) -> None:
         """Leave the folder's build there, although the fabric has another one: people want it."""
-        self._become(FolderState.SETTLED)
+        self._become(SyncState.SETTLED)
 
     def write_later(self, stale_build: str) -> None:
         """Write the fabric's build into the folder in a while, as an earlier process could not.
@@ -100,13 +100,13 @@ class FolderSync:
         Args:
             stale_build: the identity of the build in the folder.
         """
-        self._become(FolderState.WAITING)
+        self._become(SyncState.WAITING)
         self._known_build = stale_build
         self._next_write = self._fabric.clock() + FOLDER_RETRY
 
     def write_is_due(self) -> bool:
         """Whether a write that has failed is to be tried again now: the disk may have room."""
-        return self._state is FolderState.WAITING and self._fabric.clock() >= self._next_write
+        return self._state is SyncState.WAITING and self._fabric.clock() >= self._next_write
 
     def write(self, before: str, by: str, spare: Collection[str]) -> None:
         """Write the fabric's build into the folder and the history.
@@ -118,10 +118,10 @@ class FolderSync:
         """
         # Only these builds are replaced in the folder, and only if nobody has changed it since (the
         # stamp). If earlier writes have failed, it still has the build from before these.
-        is_stale = self._state is not FolderState.SETTLED
+        is_stale = self._state is not SyncState.SETTLED
         replaceable = {before, self._known_build} if is_stale else {before}
         self._known_build = self.stale_build or before
-        self._become(FolderState.WRITING)
+        self._become(SyncState.WRITING)
         current, stamp = self._fabric.current, self._history.stamp()
         may_install = self._history.has_one_of(replaceable)
 
@@ -138,7 +138,7 @@ class FolderSync:
         self._writes.report(error)
         if self._writes.will_call(self._take_result):
             return  # a later write puts another build there
-        self._become(FolderState.SETTLED if error is None else FolderState.WAITING)
+        self._become(SyncState.SETTLED if error is None else SyncState.WAITING)
         self._next_write = self._fabric.clock() + FOLDER_RETRY
 
     # The fabric follows the folder
@@ -148,7 +148,7 @@ class FolderSync:
 
         Loaded on all switches at once it would lose packets, so the fabric moves to it in rounds.
         """
-        self._become(FolderState.SETTLED)
+        self._become(SyncState.SETTLED)
         self.moves_to_folder, self._move_by = True, inf
 
     def move_is_due(self, is_in_place: Callable[[], bool]) -> bool:
