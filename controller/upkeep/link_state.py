@@ -27,7 +27,8 @@ An operator's own drain is one cause among others, and is called *requested* her
 disconnect within a fifth of the patience are drained together: that is one failure, and one repair.
 
 No more switches are avoided for a cause that most switches have at once (disconnected, without
-their program, flapping): the fault is then taken to be the controller's own.
+their program, flapping): the fault is then taken to be the controller's own. After most were
+disconnected, the others have time to return (`controller.upkeep.management_outage`).
 
 For each switch `Links` has a time from which it is avoided, other than by request:
 
@@ -83,6 +84,7 @@ from controller.switches.events import Event
 from controller.upkeep.discovery import Discovery, LinkEnds
 from controller.upkeep.discovery_alarms import MOST_NAMED, DiscoveryAlarms
 from controller.upkeep.flap_damping import Penalties
+from controller.upkeep.management_outage import ManagementOutage
 from controller.upkeep.spared import AvoidedParts
 from inventory.problems import InputError, first_names
 
@@ -206,10 +208,10 @@ class Links:
         """
         self._drain_at = np.full(switches, np.inf)
         """float[S], when each switch is avoided, other than by request; inf if it is not to be."""
-        self._return_until = -np.inf
-        """Until when switches may return after more than half of them were away at once."""
         self._drain_reason = [""] * switches
         """Why each switch is avoided then, in words, by vertex."""
+        self._outage = ManagementOutage(switches, self.patience)
+        """Gives switches time to return after more than half of them were away at once."""
         self._programmed: set[int] = set()
         """The switches that were read to hold their program since the last `return_switches`."""
         # Reports
@@ -651,11 +653,12 @@ class Links:
         flaps, connected = self.switch_penalties.suppressed, self._connected
         unprogrammed = is_due | self._without_program
         avoided: NDArray[np.bool_] = before & (is_due | flaps | np.isfinite(self._drain_at))
-        is_disconnected = _Cause(unprogrammed & ~connected, is_due & ~connected)
-        if self._are_most(is_disconnected.affected):
-            self._return_until = now + self.patience
-        elif now < self._return_until:  # after an outage of management, switches return in turn
-            is_disconnected = is_disconnected._replace(due=np.zeros_like(is_due))
+        is_away = unprogrammed & ~connected
+        unread = self._without_program & connected & ~self._read_without_program
+        self._outage.update(connected, unread, self._are_most(is_away), now)
+        may_return = self._outage.may_return(now) & (~connected | unread)
+        is_due &= ~may_return
+        is_disconnected = _Cause(is_away, is_due & ~connected)
         lacks_program = _Cause(unprogrammed & connected, is_due & connected)
         for cause in (is_disconnected, lacks_program, _Cause(flaps, flaps)):
             # More than half of all at once: the fault is taken to be the controller's own.
