@@ -18,7 +18,7 @@ from compilers.targets.openflow.encoder import Encoder
 from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import messages
-from controller.rollout.fabric_record import LONGEST_WRITE, FabricRecord
+from controller.rollout.fabric_record import LONGEST_WRITE, FabricRecord, Record
 from controller.rollout.mover import Mover
 from controller.rollout.rollout import (
     DETOUR_AFTER,
@@ -579,10 +579,11 @@ def test_switches_forget_no_marks_while_a_switch_that_refuses_its_rows_marks():
     assert rollout.awaited == "n3 (refused), whose links are up"
 
 
-def left_in_a_move(away, seed=1, absent=()):
-    """A fabric whose switches lose their management in the fourth round, and the switches away.
+def left_in_a_move(away, seed=1, absent=(), last=3):
+    """A fabric whose switches lose their management in a round, and the switches away.
 
     absent: the switches that are away before the move.
+    last: the round in which they do.
     """
     links = links_of(build(Q3))
     old, new = (build(Q3, MINIMAL, tuple(links[start::6])) for start in (0, 3))
@@ -592,11 +593,11 @@ def left_in_a_move(away, seed=1, absent=()):
         site.ends.pop(number)
         site.fabric.closed(number)
     rollout = site.start(all_or_none=not absent).rollout
-    while rollout.round < 3:
+    while rollout.round < last:
         site.settle()
         rollout.tick()
         site.time += SETTLE
-    site.settle()  # they hold the fourth round
+    site.settle()  # they hold this round
     ends = {number: site.ends.pop(number) for number in away}
     for number in ends:
         site.fabric.closed(number)
@@ -657,6 +658,44 @@ def test_a_switch_that_is_back_is_awaited_until_it_is_read():
     site.fabric.connected(4, 4)
     site.run("failed")
     assert site.holds(site.moving.old)
+
+
+def test_a_successor_awaits_switches_that_its_predecessor_left_a_round_ahead():
+    """The record says which round is undone: a switch that is away may still hold it."""
+    site, ends = left_in_a_move({4, 9})
+    site.fabric = LiveFabric(loaded(site.update.old), numbers, clock=lambda: site.time)
+    site.fabric.upkeep = Cabled()
+    for number in site.ends:
+        site.fabric.connected(number, number)
+    goes_back = Record(site.update.old.identity, site.update.new.identity, 3, "back")
+    site.start(inherited=goes_back)
+    passes(site, ROLLOUT_PATIENCE + 5)
+    assert (site.rollout.state, site.rollout.round) == ("back", 2)
+    assert site.rollout.awaited == "n3 (absent), n8 (absent), whose links are up"
+    site.ends |= ends
+    for number in ends:
+        site.fabric.connected(number, number)
+    site.run("failed")
+    assert site.holds(site.moving.old)
+
+
+def test_a_way_back_that_is_planned_anew_awaits_those_that_hold_a_later_round():
+    """The new plan has fewer rounds. A switch that is not ahead in it is not awaited."""
+    site, ends = left_in_a_move({4}, last=5)
+    passes(site, 1.0)
+    assert (site.rollout.round, site.rollout.awaited) == (4, "n3 (absent), whose links are up")
+    ends[9] = site.ends.pop(9)  # holds the round that is undone next
+    site.fabric.closed(9)
+    passes(site, 1.0)
+    replanned = plan(site.update.old, site.update.old)
+    assert replanned.last_round == 1
+    site.rollout.replan(SwitchPrograms(replanned), lambda: None)
+    passes(site, 5.0)
+    assert (site.rollout.round, site.rollout.awaited) == (1, "n3 (absent), whose links are up")
+    site.ends[4] = ends[4]
+    site.fabric.connected(4, 4)
+    passes(site, 5.0)
+    assert (site.rollout.round, site.rollout.awaited) == (0, "n8 (absent), whose links are up")
 
 
 def test_switches_that_were_left_out_make_no_outage():
