@@ -3,8 +3,8 @@
 While more than half of the switches are away, management itself is taken to have failed, and no
 switch is drained. Then switches return in turn, and each has to be read. To drain a healthy switch
 meanwhile would change tables that it cannot follow. So the return goes on until no switch has
-returned, and none was being read, for as long as the patience. Only then are those drained that are
-still missing.
+returned, and none was being read, for three times the patience. Only then are those drained that
+are still missing.
 
 A switch that has really failed in the outage must not go unnoticed because others keep returning,
 or because management fails again and again. So the seconds that a switch is missing while most
@@ -20,6 +20,11 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
+RETURN_PATIENCES = 3
+"""For how many times the patience no switch has returned when the return is over. Open vSwitch
+waits up to 8 s until it tries again to connect, unless it is set otherwise (`max_backoff` in
+vswitchd/bridge.c).
+"""
 MOST_PATIENCES = 6
 """For how many times the patience a switch may be missing while most others are back."""
 LONGEST_STEP = 1.0
@@ -71,7 +76,7 @@ class ManagementOutage:
         is_being_read = bool((unread & self._has_time).any())
         goes_on = now < self._over_at and (has_returned or is_being_read)
         if most_are_away or self._most_were_away or goes_on:
-            self._over_at = now + self._patience
+            self._over_at = now + RETURN_PATIENCES * self._patience
         self._most_were_away = most_are_away
         self._connected, self._updated_at = connected.copy(), now
 
