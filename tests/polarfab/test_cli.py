@@ -139,6 +139,20 @@ def test_draw_as_json(polarfab, lab: Path, tmp_path: Path) -> None:
         }
 
 
+def test_draw_takes_what_a_family_asks_for(polarfab, tmp_path: Path) -> None:
+    file = tmp_path / "picture.svg"
+    lacking = "error: sides: required integers of at least 2 with x between them, given none"
+    code, _, err = polarfab("draw", "hyperx", "-o", file)
+    assert (code, err.startswith(lacking)) == (2, True)
+    code, out, err = polarfab("draw", "hyperx", "sides=3x3", "-o", file)
+    assert (code, out + err) == (0, f"hyperx sides=3x3 drawn in {file}\n")
+    assert polarfab("draw", "hyperx", "3x3", "-o", file) == (
+        2,
+        "",
+        "error: required NAME=VALUE, as in h=6, given 3x3\n",
+    )
+
+
 def test_explain_takes_names_addresses_and_hosts(polarfab, lab: Path, tmp_path: Path) -> None:
     build = tmp_path / "build"
     polarfab("compile", lab, "-o", build)

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from inventory.problems import InputError
-from polarfab.family_choice import chosen_fabric, chosen_topology, parameter_options
+from polarfab.family_choice import (
+    chosen_fabric,
+    chosen_topology,
+    parameter_options,
+    read_parameters,
+)
 from polarfab.output.verb_output import (
     file_form,
     json_option,
@@ -35,7 +40,7 @@ RADIXES = range(8, 129)
 
 
 @click.command("draw")
-@click.argument("subjects", metavar="FAMILY|FABRIC|BUILD|FILE...", nargs=-1)
+@click.argument("subjects", metavar="FAMILY|FABRIC|BUILD|FILE... [NAME=VALUE]...", nargs=-1)
 @parameter_options
 @click.option(
     "--layout",
@@ -83,6 +88,7 @@ def command(
         polarfab draw polarfly --q 7 -o er7.svg
         polarfab draw polarfly --q 7 --mark quadrics,fan3 -o pair.svg
         polarfab draw polarstar --q 5 --supernode paley --degree 2 -o star.html
+        polarfab draw dragonfly h=2 a=4 -o dragonfly.svg
         polarfab draw build -o lab.html
         polarfab draw build --mark A1 -o rack.svg
         polarfab draw build --mark module:A1-3/oio0 -o module.svg
@@ -107,16 +113,17 @@ def command(
         _plot(show, subjects, output)
         _print_result(f"{show} plotted in {output}", {"plot": show}, output, as_json)
         return
-    if len(subjects) != 1:
+    if not subjects:
         raise click.UsageError("name one family, fabric.yaml or build")
     form: PictureForm = "html" if file_form(output, "svg", "html") == "html" else "svg"
-    parameters = {"q": q, "supernode": supernode, "degree": degree}
-    fabric = chosen_fabric(subjects[0], parameters)
+    named, *words = subjects
+    parameters = read_parameters(tuple(words), q=q, supernode=supernode, degree=degree)
+    fabric = chosen_fabric(named, parameters)
     if show == "fabric":
-        subject = fabric or chosen_topology(subjects[0], parameters, will_be_measured=True)
+        subject = fabric or chosen_topology(named, parameters, will_be_measured=True)
         picture: str = drawing.draw(subject, form, layout_name, mark_words)
     else:
-        subject = _require_fabric(fabric, show, subjects[0])
+        subject = _require_fabric(fabric, show, named)
         picture = _chart(subject, show, form, pattern or "", old)
     write_file(output, [picture])
     _print_picture_facts(subject, output, as_json)
