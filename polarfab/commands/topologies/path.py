@@ -34,9 +34,9 @@ def command(
 ) -> None:
     """A minimal path between two vertices, by the algebra of the family.
 
-    Of polarfly, pn, oft and polarstar. No graph is built: each vertex follows from the vectors of
-    others, as the last column shows. `polarfab explain` has the paths of a build, with its ports
-    and weights.
+    Of polarfly, demi-pn, pn, oft and polarstar. No graph is built: each vertex follows from the
+    vectors of others, as the last column shows. `polarfab explain` has the paths of a build, with
+    its ports and weights.
 
     \b
         polarfab path polarfly --q 31 17 400
