@@ -25,6 +25,7 @@ from compilers.spec.node_systems import CONTROL_KEYS
 from compilers.tables.build import Build
 from compilers.targets.options import Chosen, Option, Options, choose
 from compilers.targets.rendering.renderer import WrittenFiles
+from compilers.targets.routed.bgp.bgp_checks import NO_GTSM
 from compilers.targets.routed.bgp.bgp_options import BFD, GTSM, INTERFACE_SESSIONS, ROUTING
 from compilers.targets.routed.link_addresses import UNNUMBERED
 from compilers.targets.target import Progress, Target
@@ -250,6 +251,8 @@ class NodeSystems(Target):
                     given="true",
                     todo=todo,
                 )
+            if agreed.get(GTSM) == "on":
+                yield Problem(NO_GTSM, "true", "remove it", key=CONTROL_KEYS[GTSM])
             return
         if static_systems := self.systems_without(ROUTING):
             yield Problem(

@@ -28,7 +28,7 @@ from compilers.targets.capabilities import Capabilities
 from compilers.targets.devices.tool_settings import AnsibleConnection
 from compilers.targets.linux import neighbours
 from compilers.targets.options import OFF, Chosen
-from compilers.targets.routed.bgp.bgp_checks import bgp_reader, require_bgp
+from compilers.targets.routed.bgp.bgp_checks import bgp_reader, require_bgp, require_no_gtsm
 from compilers.targets.routed.bgp.bgp_options import BFD, ROUTING, bgp_agreements
 from compilers.targets.routed.bgp.control_plane import FAMILIES, ControlPlane
 from compilers.targets.routed.bgp.speaker_variables import BgpSpeaker
@@ -126,6 +126,7 @@ class Bird(Target):
             require_bgp(build, self.name, chosen, ONE_TABLE)
         else:
             self.capabilities.require(build, self.name)
+            require_no_gtsm(build)
             if chosen[UNNUMBERED] == OFF:
                 required = "true with static routes: their next hops are link-local addresses"
                 todo = "remove it, or write `routes: ebgp`"

@@ -54,7 +54,12 @@ from compilers.targets.frr.static_routes import (
 )
 from compilers.targets.linux import neighbours
 from compilers.targets.options import Chosen, Option
-from compilers.targets.routed.bgp.bgp_checks import bgp_reader, next_hop_problems, require_bgp
+from compilers.targets.routed.bgp.bgp_checks import (
+    bgp_reader,
+    next_hop_problems,
+    require_bgp,
+    require_no_gtsm,
+)
 from compilers.targets.routed.bgp.bgp_options import (
     BFD,
     INTERFACE_SESSIONS,
@@ -214,6 +219,8 @@ class Frr(Target):
         if not has_bgp and chosen[WCMP] == "on":
             required, todo = "false with static routes", "write `routes: ebgp`"
             raise InputError.of(required, "true", todo, key=CONTROL_KEYS[WCMP])
+        if not (has_bgp or is_tracked(chosen)):
+            require_no_gtsm(build)
         if has_bgp:
             require_bgp(build, self.name, chosen)
         elif chosen["version"] == "8.4":

@@ -33,6 +33,7 @@ from compilers.targets.routed.bgp.bgp_checks import (
     next_hop_problems,
     require_bgp,
     require_no_additions,
+    require_no_gtsm,
 )
 from compilers.targets.routed.bgp.bgp_options import (
     BFD,
@@ -165,6 +166,8 @@ class P2pTarget(Target):
             if agreement_values.get(name) == "on" and chosen.get(ROUTING) != "bgp":
                 required, todo = f"false with static routes: {why}", "write `routes: ebgp`"
                 raise InputError.of(required, "true", todo, key=CONTROL_KEYS[name])
+        if chosen.get(ROUTING) != "bgp":
+            require_no_gtsm(build)
         return checked, chosen
 
     def require(self, build: Build, chosen: Chosen) -> None:

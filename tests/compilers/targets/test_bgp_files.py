@@ -111,6 +111,14 @@ def test_as_numbers_that_are_not_for_use(first, last, tmp_path):
         ("eos", {"routing": "static", "bfd": "on"}, "bfd: required false with static"),
         ("nvue", {"routing": "static", "unnumbered": "on"}, "unnumbered: required false with"),
         ("bird", {"routing": "static", "unnumbered": "off"}, "unnumbered: required true with"),
+        ("eos", {"routing": "static", "gtsm": "on"}, "gtsm: required false with static"),
+        ("bird", {"routing": "static", "gtsm": "on"}, "gtsm: required false with static"),
+        ("frr", {"routing": "static", "gtsm": "on"}, "gtsm: required false with static"),
+        (
+            "frr",
+            {"routing": "static", "gtsm": "on", "bfd": "on", "version": "10.7"},
+            "gtsm: required false with static",
+        ),
         ("sonic", {"srv6": "host"}, "set srv6: required off with eBGP"),
     ],
 )
@@ -119,6 +127,14 @@ def test_what_cannot_be_is_refused(name, options, told, tmp_path):
         write(name, SEVERAL, tmp_path / "out", BGP | options)
     assert told in str(error.value)
     assert not (tmp_path / "out").exists()
+
+
+def test_frr_has_sessions_beside_static_routes_with_bfd(tmp_path):
+    for gtsm, count in (("on", 1), ("off", 0)):
+        options = {"routing": "static", "bfd": "on", "gtsm": gtsm}
+        write("frr", SEVERAL, tmp_path / gtsm, options)
+        text = (tmp_path / gtsm / SEVERAL.wiring.names[0] / "frr.conf").read_text()
+        assert text.count("ttl-security hops 1") == count
 
 
 def test_protection_is_refused(tmp_path):

@@ -257,6 +257,11 @@ def test_neighbours_name_ports_as_their_own_system_does(tmp_path):
             r"control_plane\.bfd: required false with static routes",
         ),
         (
+            ("frr", "linux"),
+            {"control_plane": {"gtsm": True}},
+            r"control_plane\.gtsm: required false with static routes: .* given true; remove it",
+        ),
+        (
             ("frr", "sonic"),
             {"q": 3, "routing": {"balance": "spread"}},
             r"routing\.balance: required a balance that marks no packets",

@@ -24,6 +24,7 @@ from compilers.targets.capabilities import Capabilities
 from compilers.targets.options import OFF, SET, Chosen
 from compilers.targets.routed.bgp.bgp_options import (
     BFD,
+    GTSM,
     NEXT_HOP_POOLS,
     NEXT_HOPS,
     NEXT_HOPS6,
@@ -38,6 +39,8 @@ from inventory.asn_range import LAST_AS, RESERVED_AS
 from inventory.problems import InputError, Problem
 
 Network: TypeAlias = IPv4Network | IPv6Network
+NO_GTSM = "false with static routes: it is for sessions of BGP"
+"""What is required of `control_plane.gtsm` where a fabric has no sessions of BGP."""
 
 
 def announced_pools(build: Build, chosen: Chosen) -> tuple[Network, ...]:
@@ -150,6 +153,17 @@ def require_bgp(build: Build, target: str, chosen: Chosen, no_resolution_reason:
     if no_resolution_reason and has_alternates:
         title += f" ({no_resolution_reason})"
     Capabilities(features).require(build, title)
+
+
+def require_no_gtsm(build: Build) -> None:
+    """Refuse TTL security for static routes that have no sessions of BGP beside them.
+
+    Raises:
+        InputError: fabric.yaml turns it on.
+    """
+    if build.control.get(GTSM) == "on":
+        todo = "remove it, or write `routes: ebgp`"
+        raise InputError.of(NO_GTSM, "true", todo, key=CONTROL_KEYS[GTSM])
 
 
 def as_number_problems(numbers: NDArray[np.int64]) -> list[Problem]:
