@@ -243,11 +243,13 @@ class NodeSystems(Target):
         """The problems of systems that cannot have the agreed eBGP, TTL security or BFD."""
         if agreed[ROUTING] != "bgp":
             if agreed[BFD] == "on":
-                todo = "remove it" if self.systems_without(ROUTING) else "or write `routes: ebgp`"
+                todo = "remove it"
+                if not self.systems_without(ROUTING):
+                    todo += ", or write `routes: ebgp`"
                 yield Problem(
                     key=CONTROL_KEYS[BFD],
-                    required="false with static routes of several systems, of which each has its "
-                    "own way",
+                    required="false with static routes of several systems: each follows BFD in its "
+                    "own way, or not at all",
                     given="true",
                     todo=todo,
                 )

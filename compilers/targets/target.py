@@ -57,6 +57,8 @@ Progress = Callable[[int, int], None] | None
 """Called with (switches done, all switches)."""
 NEEDS_ALL = "only the files of all switches together can be read back"
 """Why the files of some switches cannot be read back."""
+NO_BFD = "they do not follow BFD"
+"""Why `control_plane.bfd` has to be false with static routes of most systems."""
 Page = tuple[str, "DataclassInstance"]
 """A folder that a target fills: its path below OUT, and the variables of its files' templates."""
 
@@ -231,9 +233,12 @@ class Target(ABC):
             todo = "or choose another system"
             yield Problem(required, "ebgp", todo, key=CONTROL_KEYS["routing"])
             return
+        has_static_routes = control.get("routing", "static") == "static"
         for name, value in control.items():
             if value == "on" and name not in self.agreements:
                 required = f"false, as system {self.name} does not have it"
+                if name == "bfd" and has_static_routes:
+                    required = f"false with static routes of {self.name}: {NO_BFD}"
                 todo = "remove it, or choose another system"
                 yield Problem(required, "true", todo, key=CONTROL_KEYS[name])
 

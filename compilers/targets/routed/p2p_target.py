@@ -49,11 +49,11 @@ from compilers.targets.routed.p2p_variables import P2pVariables
 from compilers.targets.routed.router_problems import link_problems
 from compilers.targets.routed.vrf_limits import table_limit_problems
 from compilers.targets.system_names import hostname
-from compilers.targets.target import Target
+from compilers.targets.target import NO_BFD, Target
 from inventory.problems import InputError, Problem, few
 
 ONLY_BGP = {
-    BFD: "it watches sessions of BGP",
+    BFD: NO_BFD,
     UNNUMBERED: "their next hops are addresses of links",
     WCMP: "they have no weights",
 }
@@ -164,7 +164,8 @@ class P2pTarget(Target):
         agreement_values = self.agreement_values(build)
         for name, why in ONLY_BGP.items():
             if agreement_values.get(name) == "on" and chosen.get(ROUTING) != "bgp":
-                required, todo = f"false with static routes: {why}", "write `routes: ebgp`"
+                required = f"false with static routes of {self.name}: {why}"
+                todo = "remove it, or write `routes: ebgp`"
                 raise InputError.of(required, "true", todo, key=CONTROL_KEYS[name])
         if chosen.get(ROUTING) != "bgp":
             require_no_gtsm(build)

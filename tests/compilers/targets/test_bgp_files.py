@@ -108,7 +108,18 @@ def test_as_numbers_that_are_not_for_use(first, last, tmp_path):
 @pytest.mark.parametrize(
     ("name", "options", "told"),
     [
-        ("eos", {"routing": "static", "bfd": "on"}, "bfd: required false with static"),
+        (
+            "eos",
+            {"routing": "static", "bfd": "on"},
+            "bfd: required false with static routes of eos: they do not follow BFD, given true; "
+            "remove it, or write `routes: ebgp`",
+        ),
+        (
+            "linux",
+            {"routing": "static", "bfd": "on"},
+            "bfd: required false with static routes of linux: they do not follow BFD, given true; "
+            "remove it, or choose another system",
+        ),
         ("nvue", {"routing": "static", "unnumbered": "on"}, "unnumbered: required false with"),
         ("bird", {"routing": "static", "unnumbered": "off"}, "unnumbered: required true with"),
         ("eos", {"routing": "static", "gtsm": "on"}, "gtsm: required false with static"),
