@@ -233,14 +233,20 @@ class Target(ABC):
             todo = "or choose another system"
             yield Problem(required, "ebgp", todo, key=CONTROL_KEYS["routing"])
             return
-        has_static_routes = control.get("routing", "static") == "static"
+        routing = control.get("routing", "static")
         for name, value in control.items():
             if value == "on" and name not in self.agreements:
                 required = f"false, as system {self.name} does not have it"
-                if name == "bfd" and has_static_routes:
+                if (name, routing) == ("bfd", "static"):
                     required = f"false with static routes of {self.name}: {NO_BFD}"
                 todo = "remove it, or choose another system"
                 yield Problem(required, "true", todo, key=CONTROL_KEYS[name])
+        if control.get("unnumbered") == "off" and routing in self.only_unnumbered:
+            required = f"true with {routing} routes: their next hops are link-local addresses"
+            todo = "remove it"
+            if "routing" in self.agreements:
+                todo += ", or write `routes: ebgp`"
+            yield Problem(required, "false", todo, key=CONTROL_KEYS["unnumbered"])
 
     def options_in(self, plane: int, options: Chosen | None) -> Chosen | None:
         """The options of one plane of several, numbered from 0, as additions may change them."""

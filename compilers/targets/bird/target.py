@@ -21,19 +21,18 @@ import numpy as np
 from compilers.readers.devices.held_routes import DISCARD, MAIN_TABLE, RouteTables, canonical_table
 from compilers.readers.emitted_check import Reader
 from compilers.spec.features import AGGREGATES, INGRESS, MULTIPATH, TRANSIT
-from compilers.spec.node_systems import CONTROL_KEYS
 from compilers.tables.build import Build
 from compilers.targets.bird.reader import read_bird, read_bird_speaker
 from compilers.targets.capabilities import Capabilities
 from compilers.targets.devices.tool_settings import AnsibleConnection
 from compilers.targets.linux import neighbours
-from compilers.targets.options import OFF, Chosen
+from compilers.targets.options import Chosen
 from compilers.targets.routed.bgp.bgp_checks import bgp_reader, require_bgp, require_no_gtsm
 from compilers.targets.routed.bgp.bgp_options import BFD, ROUTING, bgp_agreements
 from compilers.targets.routed.bgp.control_plane import FAMILIES, ControlPlane
 from compilers.targets.routed.bgp.speaker_variables import BgpSpeaker
 from compilers.targets.routed.kernel_marks import IPV4, IPV6, KernelMarks, hash_seed
-from compilers.targets.routed.link_addresses import NUMBERED_AGREEMENTS, UNNUMBERED, LinkPlan
+from compilers.targets.routed.link_addresses import NUMBERED_AGREEMENTS, LinkPlan
 from compilers.targets.routed.linux_ports import LINUX
 from compilers.targets.routed.linux_tables import (
     KERNEL_MAIN,
@@ -51,7 +50,7 @@ from compilers.targets.routed.static_routes import (
     StaticSwitch,
 )
 from compilers.targets.target import Target
-from inventory.problems import InputError, Problem
+from inventory.problems import Problem
 
 ONE_TABLE = "its static routes have one table"
 """Why packets from hosts cannot have other routes than those in transit, for messages."""
@@ -127,10 +126,6 @@ class Bird(Target):
         else:
             self.capabilities.require(build, self.name)
             require_no_gtsm(build)
-            if chosen[UNNUMBERED] == OFF:
-                required = "true with static routes: their next hops are link-local addresses"
-                todo = "remove it, or write `routes: ebgp`"
-                raise InputError.of(required, "false", todo, key=CONTROL_KEYS[UNNUMBERED])
         require_weights(build, self.name)
 
     def pool_problems(self, build: Build, chosen: Chosen) -> Iterator[Problem]:

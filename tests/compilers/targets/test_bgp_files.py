@@ -122,6 +122,7 @@ def test_as_numbers_that_are_not_for_use(first, last, tmp_path):
         ),
         ("nvue", {"routing": "static", "unnumbered": "on"}, "unnumbered: required false with"),
         ("bird", {"routing": "static", "unnumbered": "off"}, "unnumbered: required true with"),
+        ("linux", {"routing": "static", "unnumbered": "off"}, "unnumbered: required true with"),
         ("eos", {"routing": "static", "gtsm": "on"}, "gtsm: required false with static"),
         ("bird", {"routing": "static", "gtsm": "on"}, "gtsm: required false with static"),
         ("frr", {"routing": "static", "gtsm": "on"}, "gtsm: required false with static"),
