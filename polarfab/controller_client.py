@@ -189,8 +189,9 @@ class Client:
             reason = f"an answer that is not from polarfab (HTTP {code})"
         if code == 401:
             sent = "one that it does not know" if self.token else "none"
-            todo = "`token_file FILE` names the file that the controller was started with"
-            return InputError.of("a token that the controller accepts", sent, todo, key=self.key)
+            todo = "name the file of tokens that the controller was started with"
+            required = "a file that begins with a token that the controller accepts"
+            return InputError.of(required, sent, todo, key="token_file")
         if "required " in reason:  # a message of polarfab, which says what to do
             return InputError.of("", reason)
         return InputError.of("a request that the controller accepts", reason, key=self.key)

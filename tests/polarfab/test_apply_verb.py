@@ -81,6 +81,35 @@ class Controller(BaseHTTPRequestHandler):
         self.wfile.write(b"{}")
 
 
+class Refusing(BaseHTTPRequestHandler):
+    """Accepts no token."""
+
+    def do_GET(self) -> None:
+        self.send_error(401)
+
+
+@pytest.mark.parametrize(("has_token", "given"), [(False, "none"), (True, "one that it does not")])
+def test_the_message_names_the_option_of_a_token(
+    polarfab: Run, tmp_path: Path, has_token: bool, given: str
+) -> None:
+    """It named the option --to, whose value was right."""
+    tokens = tmp_path / "tokens"
+    tokens.touch(0o600)
+    tokens.write_text("0123456789abcdef\n")
+    with HTTPServer(("127.0.0.1", 0), Refusing) as server:
+        answering = Thread(target=server.handle_request, daemon=True)
+        answering.start()
+        words = ["--token-file", tokens] if has_token else []
+        url = f"http://127.0.0.1:{server.server_port}"
+        code, _, err = polarfab("status", "--to", url, *words)
+        answering.join()
+    assert code == 2
+    assert (
+        f"error: --token-file: required a file that begins with a token that the "
+        f"controller accepts, given {given}"
+    ) in err
+
+
 def test_no_proxy_is_sent_the_token(monkeypatch: pytest.MonkeyPatch) -> None:
     """With http_proxy in the environment a proxy got it, and the request for a loopback address."""
     monkeypatch.setenv("http_proxy", "http://127.0.0.1:1")
