@@ -25,10 +25,13 @@ def main_facts(report: Report) -> list[tuple[str, object]]:
     from compilers.proof.proved import Proved
 
     most, mean = report.max_hops, report.mean_hops
+    hops = f"at most {most}, {mean:.2f} on average" if mean else most
     facts: list[tuple[str, object]] = [
         ("pairs delivered", f"{report.delivered:,} of {report.pairs:,}"),
-        ("hops", f"at most {most}, {mean:.2f} on average" if mean else most),
+        ("hops of each part" if report.counts_legs else "hops", hops),
     ]
+    if report.counts_legs and report.alternates:
+        facts.append(("hops of both parts", f"at most {report.alternates.max_hops}"))
     if report.passed:
         facts.append(("proved", Proved.of(report.proved, report.promised)))
     return facts

@@ -153,6 +153,24 @@ def test_draw_takes_what_a_family_asks_for(polarfab, tmp_path: Path) -> None:
     )
 
 
+def test_hops_of_paths_by_intermediates_are_those_of_both_parts(polarfab, tmp_path: Path) -> None:
+    spec, build = tmp_path / "fabric.yaml", tmp_path / "build"
+    topology = "name: lab\ntopology: {family: polarfly, q: 3}\n"
+    for routing, printed in (
+        ("routing: {balance: minimal}", ["hops at most 2, 1.69 on average"]),
+        (
+            "routing: {balance: valiant}",
+            ["hops of each part at most 2, 1.69 on average", "hops of both parts at most 4"],
+        ),
+    ):
+        spec.write_text(topology + routing)
+        for words in (("compile", spec, "-o", build), ("verify", build)):
+            code, out, _ = polarfab(*words)
+            assert code == 0
+            lines = [" ".join(line.split()) for line in out.splitlines()]
+            assert [line for line in lines if line.startswith("hops")] == printed
+
+
 def test_explain_takes_names_addresses_and_hosts(polarfab, lab: Path, tmp_path: Path) -> None:
     build = tmp_path / "build"
     polarfab("compile", lab, "-o", build)
