@@ -145,8 +145,11 @@ def cell(measured: Shares | None) -> str:
 
 
 def percent(share: float | None) -> str:
-    """A figure without its sign; – where there is none."""
-    return "–" if share is None else f"{100 * share:.0f}"
+    """A figure without its sign: whole, but for exact halves, as in 12.5; – where there is none."""
+    if share is None:
+        return "–"
+    figure = round(100 * share, 6)  # without the rounding errors of a measured share
+    return f"{figure:g}" if figure % 1 == 0.5 else f"{figure:.0f}"
 
 
 def table(page: Path) -> list[list[str]]:

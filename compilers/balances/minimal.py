@@ -25,7 +25,7 @@ class Minimal(Balance):
     forwarding = Forwarding()
     # Measured, in per cent of a host link's rate; a test repeats it.
     figures = MappingProxyType(
-        {NO_OTHER_KEYS: HostThroughput(uniform=100, random_hosts=25, guaranteed=12)}
+        {NO_OTHER_KEYS: HostThroughput(uniform=100, random_hosts=25, guaranteed=12.5)}
     )
 
     def problems(self, routing: RoutingSpec) -> Iterator[Finding]:

@@ -45,11 +45,11 @@ NO_OTHER_KEYS = ""
 class HostThroughput(NamedTuple):
     """How much every host can send, in per cent of its link's rate."""
 
-    uniform: int
+    uniform: float
     """Under uniform traffic."""
-    random_hosts: int
+    random_hosts: float
     """If each host sends to one other host at random: the median of many draws."""
-    guaranteed: int | None
+    guaranteed: float | None
     """Under any traffic; None where weights are fitted to the traffic."""
 
 

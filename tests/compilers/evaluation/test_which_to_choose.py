@@ -17,6 +17,7 @@ from benchmarks.carried_shares import (
     build_of,
     cell,
     fabric_of,
+    percent,
     shares,
     table,
 )
@@ -37,11 +38,23 @@ def test_a_row_of_the_table(row: list[str]) -> None:
         assert cell(shares(fabric_of(heading), policy)) == printed
 
 
+def test_halves_are_printed_and_not_rounded() -> None:
+    """README had 12 for 12.5, beside 13 for 13.46."""
+    assert [percent(share) for share in (0.125, 0.135, 0.62500000000003, 0.1346, 1.0, None)] == [
+        "12.5",
+        "13.5",
+        "62.5",
+        "13",
+        "100",
+        "–",
+    ]
+
+
 @pytest.mark.parametrize("policy", FIGURES)
 def test_figures_that_init_writes_are_measured(policy: str) -> None:
     measured = shares(FABRICS["PolarFly"], policy)
     assert measured
-    assert tuple(FIGURES[policy]) == tuple(x if x is None else round(100 * x) for x in measured)
+    assert tuple(FIGURES[policy]) == tuple(x if x is None else float(percent(x)) for x in measured)
 
 
 def test_readme_and_the_page_have_the_same_figures() -> None:
@@ -50,10 +63,10 @@ def test_readme_and_the_page_have_the_same_figures() -> None:
     limits = [text.removesuffix(" %") for text in readme.pop(NO_ROUTING)]
     assert page[NO_ROUTING] == f"{', '.join(limits)} %"
     for policy, figures in FIGURES.items():
-        words = [None if text == "–" else int(text.split()[0]) for text in readme[policy]]
+        words = [None if text == "–" else float(text.split()[0]) for text in readme[policy]]
         assert words == [*figures]
         row = FOR_EACH if policy == FOR_A_DEMAND else policy
-        assert page[row] == f"{', '.join('–' if x is None else str(x) for x in figures)} %"
+        assert page[row] == f"{', '.join('–' if x is None else f'{x:g}' for x in figures)} %"
     assert readme.keys() == FIGURES.keys()
 
 
@@ -65,7 +78,7 @@ def test_no_balance_is_said_to_guarantee_more_than_distances_allow() -> None:
                 figures = printed.removesuffix(" %").split(", ")
                 limits = limit.removesuffix(" %").split(", ")
                 both = zip(figures, limits, strict=True)
-                assert all(a == "–" or int(a) <= int(b) for a, b in both), policy
+                assert all(a == "–" or float(a) <= float(b) for a, b in both), policy
 
 
 @pytest.mark.parametrize(
