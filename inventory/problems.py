@@ -130,7 +130,11 @@ def file_name(path: str | Path) -> str:
 
 
 class InputError(Exception):
-    """The input is wrong, and the user can correct it. It has all problems of a stage."""
+    """The input is wrong, and the user can correct it. It has the problems of a stage.
+
+    Of more than eleven problems of a kind it may have the first ten, and one that says how many
+    more there are (`few`).
+    """
 
     def __init__(self, problems: Problem | Iterable[Problem]) -> None:
         self.problems = (problems,) if isinstance(problems, Problem) else tuple(problems)

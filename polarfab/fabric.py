@@ -73,7 +73,8 @@ class Fabric:
             inventory: an inventory.yaml, or its content, in place of the one that the spec names.
 
         Raises:
-            InputError: the spec or the inventory has mistakes; all of them.
+            InputError: the spec or the inventory has mistakes. It has those of both; of more than
+                eleven of a kind the first ten, and how many more there are.
 
         Example:
             >>> import polarfab
