@@ -38,14 +38,17 @@ def read_parameters(words: tuple[str, ...], **options: int | str | None) -> dict
     An option that the user leaves out is None.
 
     Raises:
-        InputError: a word is no NAME=VALUE.
+        InputError: a word is no NAME=VALUE, or a parameter has two values.
     """
     values: dict[str, Any] = {**options}
     for word in words:
         name, sign, value = word.partition("=")
         if not (name and sign and value):
             raise InputError.of("NAME=VALUE, as in h=6", word)
-        values[name] = int(value) if value.isascii() and value.isdigit() else value
+        new = int(value) if value.isascii() and value.isdigit() else value
+        if values.setdefault(name, new) not in (None, new):
+            raise InputError.of("one value", f"{values[name]} and {value}", key=name)
+        values[name] = new
     return values
 
 

@@ -153,6 +153,19 @@ def test_draw_takes_what_a_family_asks_for(polarfab, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("verb", ["draw", "analyse", "export", "init"])
+def test_two_values_of_a_parameter_are_one_message(polarfab, tmp_path: Path, verb: str) -> None:
+    """The word was taken, whatever the option said."""
+    target, file = tmp_path / "lab", tmp_path / "drawn.svg"
+    subject = (*([target] if verb == "init" else []), "polarfly", "q=3")
+    output = ("-o", file) if verb == "draw" else ()
+    for again, given in (("--q", 5), "5 and 3"), (("q=5",), "3 and 5"):
+        code, out, err = polarfab(verb, *subject, *again, *output)
+        assert (code, out, target.exists(), file.exists()) == (2, "", False, False)
+        assert err == f"error: --q: required one value, given {given}\n"
+    assert polarfab(verb, *subject, "--q", 3, *output)[0] == 0
+
+
 def test_hops_of_paths_by_intermediates_are_those_of_both_parts(polarfab, tmp_path: Path) -> None:
     spec, build = tmp_path / "fabric.yaml", tmp_path / "build"
     topology = "name: lab\ntopology: {family: polarfly, q: 3}\n"
