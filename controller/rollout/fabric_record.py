@@ -10,6 +10,7 @@ build folder (`controller.rollout.move_journal`), or that of several controllers
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 from dataclasses import asdict, dataclass, field, replace
@@ -20,6 +21,9 @@ from compilers.update.slots import BEGINNING
 VERSION = 1
 """The version of the record's form. It stays where members are added: readers ignore unknown ones.
 """
+DIGEST = "digest"
+"""The key of the digest of all other members in the JSON. Without it, most damage would leave a
+valid record: unknown keys are ignored, and members that are missing have defaults."""
 IDENTITY = re.compile(r"[0-9a-f]{0,64}")
 """The identity of a build, as `894a6cb2bda0385a`; also "" for none."""
 NUMBER_LIMIT = 1 << 53
@@ -184,18 +188,29 @@ class FabricRecord:
 def record_to_json(record: Record) -> bytes:
     """The record as JSON."""
     members = {JSON_KEYS.get(name, name): value for name, value in asdict(record).items()}
-    return json.dumps({"version": VERSION} | members).encode()
+    members = {"version": VERSION} | members
+    return json.dumps(members | {DIGEST: _digest_of(members)}).encode()
+
+
+def _digest_of(members: dict[str, Any]) -> str:
+    """The digest of all members of a record but the digest, in whatever order they are."""
+    others = {key: value for key, value in members.items() if key != DIGEST}
+    return hashlib.sha256(json.dumps(others, sort_keys=True).encode()).hexdigest()
 
 
 def record_from_json(text: bytes) -> Record:
     """A record from JSON, also one of another version of polarfab.
 
+    A record of an early version has no digest.
+
     Raises:
-        ValueError, TypeError: it is none, or of a later version.
+        ValueError, TypeError: it is none, or of a later version, or differs from its digest.
     """
     members = json.loads(text)
     if not isinstance(members, dict) or members.get("version", VERSION) > VERSION:
         raise ValueError("a record of a form that this version of polarfab does not know")
+    if DIGEST in members and members[DIGEST] != _digest_of(members):
+        raise ValueError("a record that differs from its digest")
     values = {}
     for name, default in asdict(Record("")).items():
         key = JSON_KEYS.get(name, name)

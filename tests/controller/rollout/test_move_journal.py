@@ -26,7 +26,12 @@ from compilers.update.slots import BEGINNING
 from controller.management.action_log import ActionLog
 from controller.rollout import build_history, move_journal
 from controller.rollout.build_history import BuildHistory
-from controller.rollout.fabric_record import LONGEST_WRITE
+from controller.rollout.fabric_record import (
+    LONGEST_WRITE,
+    Record,
+    record_from_json,
+    record_to_json,
+)
 from controller.rollout.folder_lock import FolderLock
 from controller.rollout.folder_sync import FOLDER_RETRY
 from controller.rollout.resumption import mover_with_journal
@@ -322,7 +327,7 @@ def test_records_of_other_versions_are_read(site):
     assert said["version"] == 1
     name = site.fabric.names[3]
     said |= {"hosts": ["of a later version"], "known": {"drained": [[name]], "suns": [["1", 2]]}}
-    del said["before"], said["version"]
+    del said["before"], said["version"], said["digest"]
     said["known"] |= {"links": [[name, 1], 7], "down": "3", "switches": [[3, 0.0], [name, "soon"]]}
     site.journal.write_text(json.dumps(said))
     keeper = site.start(watched=True)
@@ -1126,7 +1131,7 @@ def test_a_trial_of_an_earlier_version_ends_by_the_time_of_day(site):
     """Its record has no `left`; a clock that is behind does not leave it open."""
     on_trial(site)
     record = json.loads(site.journal.read_text())
-    del record["left"]
+    del record["left"], record["digest"]
     site.journal.write_text(json.dumps(record))
     site.ahead = -1e6
     site.start()
@@ -1284,6 +1289,31 @@ def test_a_link_to_a_folder_is_refused(tmp_path, monkeypatch):
     assert list(folder.parent.iterdir()) == [folder]
     monkeypatch.chdir(tmp_path / "current")
     FolderLock(Path("../release/build/"), print)
+
+
+def test_a_journal_with_one_wrong_bit_says_the_same_or_is_damaged():
+    """A quarter of all bits gave another valid record: a trial, or the drains, were forgotten."""
+    known = {"drained": [["n1"]], "links": [["n2", 1]]}
+    record = Record("89" * 8, "12" * 8, 2, "forth", "89" * 8, 1.9e9, 45.0, True, link_state=known)
+    text = record_to_json(record)
+    assert record_from_json(text) == record
+    for bit in range(8 * len(text)):
+        turned = bytearray(text)
+        turned[bit // 8] ^= 1 << bit % 8
+        try:
+            read = record_from_json(bytes(turned))
+        except (ValueError, TypeError):
+            continue
+        assert read == record, bytes(turned)
+
+
+def test_a_journal_that_differs_from_its_digest_is_damaged(site):
+    on_trial(site)
+    text = site.journal.read_text()
+    site.journal.write_text(text.replace('"before"', '"cefore"'))
+    site.start()
+    assert "differs from its digest" in site.told("journal-damaged")[0]
+    site.until(lambda: site.holds(site.new.identity))
 
 
 @pytest.mark.parametrize(
