@@ -10,7 +10,8 @@ header has one key that says what the frame is:
 - `answer`, to the HTTP process: the number of the request that this answers.
 - `alive`, to the controller: a sign of life, as the process does not hang.
 - `wrong_token`, to the controller: the host that sent one.
-- `fault`, to the controller: what failed in the HTTP process, and `text`, the traceback.
+- `fault`, to the controller: what failed in the HTTP process; `text`, the traceback; and `times`,
+  for how many faults this frame stands.
 """
 
 from __future__ import annotations

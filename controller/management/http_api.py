@@ -229,9 +229,15 @@ class Api:
             self.failed(f"{request.method} {request.path}", error)
             return refused(500, "an internal error: the controller's log has it")
 
-    def failed(self, request: str, error: Exception) -> None:
-        """Count and report an exception for which this request was answered with status 500."""
-        self.metrics.http["errors"] += 1
+    def failed(self, request: str, error: Exception, times: int = 1) -> None:
+        """Count and report an exception in answering a request.
+
+        Args:
+            request: the request, or what else failed.
+            error: the exception.
+            times: for how many such exceptions it stands.
+        """
+        self.metrics.http["errors"] += times
         self.report_bug(request, error)
 
     def wrong_token(self, host: str) -> None:

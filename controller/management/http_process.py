@@ -11,14 +11,17 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import json
+import logging
 import os
 import signal
 import socket
 import sys
 import traceback
+from collections.abc import Callable
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
 from controller.management.frames import LENGTHS, Header, frame, frame_start, pages_in
@@ -43,6 +46,8 @@ MOST_WAITING = 16
 """Requests that may wait for the controller; further ones get 503."""
 NICE = 5
 """The niceness of this process, so that the controller comes first on a busy machine."""
+MOST_FAULTS, FAULT_PERIOD = 5, 60.0
+"""Most faults that are sent to the controller one by one in so many seconds."""
 PR_SET_PDEATHSIG = 1
 """The option of prctl that has a signal sent when our parent ends (prctl(2))."""
 
@@ -176,6 +181,57 @@ class ControllerLink:
                 await frames.put((header, body))
 
 
+class Faults(logging.Handler):
+    """Sends the controller the faults of this process, and the errors that its libraries log.
+
+    Nothing is written to standard error, which would hold up all clients while nobody reads it.
+
+    Args:
+        note: sends the controller a message that it does not answer.
+        clock: seconds on a monotonic clock.
+    """
+
+    def __init__(
+        self, note: Callable[[Header], None], clock: Callable[[], float] = monotonic
+    ) -> None:
+        super().__init__(logging.ERROR)
+        self._note, self._clock = note, clock
+        self._period_start = clock()
+        """When the present `FAULT_PERIOD` began."""
+        self._sent = self._left_out = 0
+        """How many faults of this period were sent one by one, and how many were only counted."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Send an error that a library logs, with the traceback of its exception."""
+        what = f"serving HTTP: {record.getMessage().strip()}"
+        error = record.exc_info[1] if record.exc_info else None
+        self.send(what, "".join(traceback.format_exception(error)) if error else what)
+
+    def send(self, what: str, text: str) -> None:
+        """Send a fault, or only count it after `MOST_FAULTS` of this period.
+
+        Args:
+            what: what this process was doing.
+            text: the traceback.
+        """
+        self.tick()
+        if self._sent < MOST_FAULTS:
+            self._sent += 1
+            self._note({"fault": what, "text": text, "times": 1})
+        else:
+            self._left_out += 1
+
+    def tick(self) -> None:
+        """At the end of a period, send how many faults were only counted."""
+        now = self._clock()
+        if now - self._period_start < FAULT_PERIOD:
+            return
+        if self._left_out:
+            text = f"{self._left_out:,} further faults in {FAULT_PERIOD:g} s"
+            self._note({"fault": "serving HTTP", "text": text, "times": self._left_out})
+        self._period_start, self._sent, self._left_out = now, 0, 0
+
+
 class TlsContext:
     """The context of new connections, from files that may change."""
 
@@ -200,6 +256,8 @@ async def serve(listener: ClientListener, link: socket.socket) -> None:
 
     reader, writer = await asyncio.open_connection(sock=link)
     controller = ControllerLink(reader, writer)
+    faults = Faults(controller.note)
+    logging.basicConfig(handlers=[faults], level=logging.ERROR)
     frames: asyncio.Queue[tuple[Header, bytes]] = asyncio.Queue()
     reading = asyncio.create_task(controller.read_frames(frames))
     reading.add_done_callback(_exit)
@@ -210,6 +268,7 @@ async def serve(listener: ClientListener, link: socket.socket) -> None:
         listener,
         controller.ask,
         controller.note,
+        faults.send,
         None if hosts is None else frozenset(hosts),
         settings["private"],
     )
@@ -217,8 +276,8 @@ async def serve(listener: ClientListener, link: socket.socket) -> None:
     tls = TlsContext(_tls(settings["tls"])) if settings["tls"] else None
     server = uvicorn.Server(_server_config(site, tls))
     tasks = [
-        asyncio.create_task(_handle_frames(frames, site, tls, controller)),
-        asyncio.create_task(_check_clients(listener, controller)),
+        asyncio.create_task(_handle_frames(frames, site, tls, faults)),
+        asyncio.create_task(_check_clients(listener, controller, faults)),
         asyncio.create_task(server.serve(sockets=[listener])),
     ]
     done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -250,10 +309,22 @@ def _server_config(site: ManagementApi, tls: TlsContext | None) -> Any:
 
 def _http_protocol() -> type[asyncio.Protocol]:
     """HTTP for a connection, by uvicorn."""
+    from h11 import IDLE, SEND_RESPONSE
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
     class Http(H11Protocol):
-        """Answers a client that has ended its side after its request, as `nc -N` does."""
+        """Answers clients that end their side after a request, as `nc -N` does, or spoil it."""
+
+        def send_400_response(self, msg: str) -> None:
+            """Refuse what is no HTTP. A request whose body it spoils gets no other answer."""
+            request = self.cycle
+            if request and not request.response_complete:
+                request.disconnected = True
+                request.message_event.set()
+            if self.conn.our_state in (IDLE, SEND_RESPONSE):
+                super().send_400_response(msg)
+            else:  # the answer has begun already
+                self.transport.close()
 
         def eof_received(self) -> bool:  # type: ignore[override]
             """Whether the connection stays open: while a whole request has no answer yet."""
@@ -268,7 +339,7 @@ async def _handle_frames(
     frames: asyncio.Queue[tuple[Header, bytes]],
     site: ManagementApi,
     tls: TlsContext | None,
-    controller: ControllerLink,
+    faults: Faults,
 ) -> None:
     """Handle the frames that the controller sends by itself, for ever: pages, or new TLS files."""
     while True:
@@ -280,14 +351,17 @@ async def _handle_frames(
                 tls.read_again()
         except Exception as error:
             text = "".join(traceback.format_exception(error))
-            controller.note({"fault": "hearing the controller", "text": text})
+            faults.send("hearing the controller", text)
 
 
-async def _check_clients(listener: ClientListener, controller: ControllerLink) -> None:
+async def _check_clients(
+    listener: ClientListener, controller: ControllerLink, faults: Faults
+) -> None:
     """End connections of slow clients, and give the controller a sign of life, for ever."""
     while True:
         await asyncio.sleep(CHECK_PERIOD)
         listener.end_slow()
+        faults.tick()
         controller.note({"alive": True})
 
 

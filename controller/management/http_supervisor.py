@@ -313,7 +313,7 @@ class HttpSupervisor:
                 elif "wrong_token" in header:
                     api.wrong_token(header["wrong_token"])
                 else:
-                    api.failed(header["fault"], HttpFault(header["text"]))
+                    api.failed(header["fault"], HttpFault(header["text"]), header["times"])
 
     def _answer(self, api: Api, header: Header, body: bytes) -> None:
         """Answer a request; the next ones wait a while, so that switches are served in between."""

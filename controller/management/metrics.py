@@ -106,7 +106,7 @@ class Metrics(Collector):
             ("bugs", "Steps of the controller that failed.", health["bugs"]),
             ("rejected_peers", "Peers that were turned away.", health["rejected_peers"]),
             ("wrong_tokens", "Wrong tokens.", state.rejected[TokenRefused.name]),
-            ("http_errors", "Requests that were answered with 500.", self.http["errors"]),
+            ("http_errors", "Internal errors in answering requests.", self.http["errors"]),
             ("http_restarts", "Starts of the HTTP process after the first.", self.http["restarts"]),
         ):
             yield _counter(name, description, [((), value)])

@@ -148,6 +148,8 @@ class ManagementApi:
     """Passes a request on to the controller."""
     note: Callable[[Message], None]
     """Sends the controller a message that it does not answer."""
+    report_fault: Callable[[str, str], None]
+    """Reports what failed, and its traceback."""
     hosts: frozenset[str] | None = None
     """Host names under which requests are accepted, besides addresses; None for any name."""
     private: bool = False
@@ -212,7 +214,7 @@ class ManagementApi:
             answer = refusal.answer
         except Exception as error:
             text = "".join(traceback.format_exception(error))
-            self.note({"fault": f"answering {request.method} {request.path}", "text": text})
+            self.report_fault(f"answering {request.method} {request.path}", text)
             answer = refused(500, "an internal error: the controller's log has it")
         await _send_answer(answer, request, send)
 

@@ -58,13 +58,18 @@ class Client:
 
     def __post_init__(self):
         self.api.start = at_once
-        self.site = ManagementApi(NOBODY, self.ask, self.noted, self.hosts, private=self.private)
+        self.site = ManagementApi(
+            NOBODY, self.ask, self.noted, self.faulted, self.hosts, self.private
+        )
         asyncio.run(self.site.receive_pages(self.api.all_pages()))
 
     async def ask(self, header, body):
         words = (header[word] for word in ("method", "path", "query"))
         request = PassedRequest(*words, Actor(**header["actor"]), body)
         return self.api.answer(request, header["needs"])
+
+    def faulted(self, what, text):
+        self.notes.append({"fault": what, "text": text})
 
     def noted(self, header):
         self.notes.append(header)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import os
 import shutil
 import signal
@@ -25,10 +26,18 @@ from urllib.request import Request, urlopen
 
 import pytest
 import trustme
+from uvicorn.server import ServerState
 
 from controller.management import http_process
 from controller.management.frames import frame
-from controller.management.http_process import MOST_WAITING, ClientListener, ControllerLink
+from controller.management.http_process import (
+    FAULT_PERIOD,
+    MOST_FAULTS,
+    MOST_WAITING,
+    ClientListener,
+    ControllerLink,
+    Faults,
+)
 from controller.management.http_supervisor import HttpSupervisor
 from controller.management.site import Answer, Refusal
 from polarfab.fabric import Fabric
@@ -147,6 +156,79 @@ def test_a_head_of_100_kb_is_refused(served, end):
         with suppress(OSError):  # the answer may come before all is sent
             client.sendall(head + end)
         assert client.recv(12) in (b"HTTP/1.1 431", b"HTTP/1.1 400")
+
+
+BAD_CHUNK = "Host: localhost\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n"
+
+
+@pytest.mark.parametrize(
+    "request_line",
+    ["GET /api/state", "GET /nothing", "POST /api/drain", "POST /api/apply"],
+)
+def test_a_malformed_body_is_no_fault_of_ours(served, request_line):
+    """Each was a traceback of 1.7 KB on standard error; where nobody read it, six of them took the
+    API away."""
+    token = f"Authorization: Bearer {TOKEN}\r\n"
+    for _ in range(20):
+        with connected(served.http) as client:
+            client.sendall(f"{request_line} HTTP/1.1\r\n{token}{BAD_CHUNK}".encode())
+            assert client.recv(65536).startswith(b"HTTP/1.1 400 ")
+    assert served.answers()
+    assert "Traceback" not in served.log.read_text()
+    assert "polarfab_http_errors_total 0.0" in served.fetched("/metrics")
+
+
+def test_a_body_that_is_malformed_after_the_answer_began_ends_the_connection():
+    """A second answer was tried, and the exception went to standard error."""
+    begun = {"type": "http.response.start", "status": 200, "headers": []}
+    part = {"type": "http.response.body", "body": b"x", "more_body": True}
+    received = []
+
+    async def site(_, receive, send):
+        await send(begun)
+        await send(part)
+        received.append(await receive())
+        await send(part)  # dropped: the connection is closing
+
+    async def served_by(transport):
+        config = http_process._server_config(site, None)
+        protocol = config.http_protocol_class(config, ServerState(), {})
+        protocol.connection_made(transport)
+        protocol.data_received(b"GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\nHost: x\r\n\r\n")
+        (task,) = protocol.tasks
+        await asyncio.sleep(0)
+        protocol.data_received(b"ZZ\r\n")
+        await asyncio.wait_for(task, LIMIT)
+
+    transport = Mock(**{"get_extra_info.return_value": None})
+    asyncio.run(served_by(transport))
+    sent = b"".join(call.args[0] for call in transport.write.call_args_list)
+    assert (sent.count(b"HTTP/1.1 "), received) == (1, [{"type": "http.disconnect"}])
+    transport.close.assert_called_once()
+
+
+def test_faults_go_to_the_controller_a_few_in_a_minute():
+    """uvicorn wrote each to standard error."""
+    now, notes = [0.0], []
+    faults, log = Faults(notes.append, lambda: now[0]), logging.getLogger("a server of HTTP")
+    log.addHandler(faults)
+    log.propagate = False
+    for _ in range(MOST_FAULTS + 3):
+        try:
+            raise KeyError("x")
+        except KeyError as error:
+            log.error("Exception in ASGI application\n", exc_info=error)
+        log.warning("no error")
+    assert len(notes) == MOST_FAULTS
+    assert notes[0]["fault"] == "serving HTTP: Exception in ASGI application"
+    assert "KeyError" in notes[0]["text"]
+    now[0] = FAULT_PERIOD
+    faults.tick()
+    faults.tick()
+    assert notes[-1]["text"] == "3 further faults in 60 s"
+    assert sum(note["times"] for note in notes) == MOST_FAULTS + 3
+    log.error("no room")
+    assert notes[-1]["text"] == "serving HTTP: no room"
 
 
 def test_its_death_is_told_and_it_is_started_again(served):
@@ -381,7 +463,7 @@ def test_a_process_that_cannot_be_told_anything_is_reaped(monkeypatch):
 
 def test_the_end_of_the_process_within_a_frame_is_no_bug():
     """It was one, with a traceback, where a killed process had sent a part of a request."""
-    whole = frame({"fault": "x", "text": "y"}, b"body")
+    whole = frame({"fault": "x", "text": "y", "times": 1}, b"body")
     api, process = Mock(), HttpSupervisor(Mock(), None, {}, lambda _: None)
     for end in range(len(whole)):
         process._handle_frames(SimpleNamespace(recv=BytesIO(whole[:end]).read), api)
