@@ -56,6 +56,11 @@ class Penalties:
         self.suppressed[number], self._last_flap_at[number] = True, now
         self._penalty[number] = self.damping.reuse * 2**half_lives
 
+    def forgive(self, which: NDArray[np.bool_]) -> None:
+        """Forget the flaps of the links or switches in bool[n]: something else was the cause."""
+        self._penalty[which] = 0.0
+        self.suppressed[which] = False
+
     def release(self, now: float) -> NDArray[np.int64]:
         """End the suppressions whose penalty is low again; returns their numbers, int64[n]."""
         suppressed = np.flatnonzero(self.suppressed)

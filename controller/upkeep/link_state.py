@@ -211,7 +211,7 @@ class Links:
         self._drain_reason = [""] * switches
         """Why each switch is avoided then, in words, by vertex."""
         self._outage = ManagementOutage(switches, self.patience)
-        """Gives switches time to return after more than half of them were away at once."""
+        """Which switches have time to return after more than half of them were away at once."""
         self._programmed: set[int] = set()
         """The switches that were read to hold their program since the last `return_switches`."""
         # Reports
@@ -335,7 +335,11 @@ class Links:
             self._drain_at[vertex] = np.inf
 
     def left(self, vertex: int, now: float) -> None:
-        """Note that a switch has disconnected: it is drained after the patience, or as it flaps."""
+        """Note that a switch has disconnected: it is drained after the patience, or as it flaps.
+
+        If more than half of the switches are away now, management has failed. So this was no flap
+        of any of them.
+        """
         self._programmed.discard(vertex)
         if self.discovery:
             self.discovery.disconnected(vertex)
@@ -345,7 +349,11 @@ class Links:
         self._schedule_drain(
             vertex, now + self.patience, f"has been disconnected for {self.patience:g} s"
         )
-        if self.switch_penalties.flap(vertex, now):
+        is_away = self._without_program & ~self._connected
+        if self._are_most(is_away):
+            self._outage.begin(is_away)
+            self.switch_penalties.forgive(is_away)
+        elif self.switch_penalties.flap(vertex, now):
             self._drain_reason[vertex] = (
                 f"flaps and is not used for {self.switch_penalties.wait(vertex, now):.0f} s"
             )
@@ -646,20 +654,24 @@ class Links:
         """bool[S]: the switches to avoid. Among those drained by request are only those that are
         avoided already.
         """
-        before = self._avoided
-        is_due: NDArray[np.bool_] = self._drain_at <= now
-        if (is_due & ~before).any():
-            is_due = self._drain_at <= now + BATCH_SHARE * self.patience
-        flaps, connected = self.switch_penalties.suppressed, self._connected
-        unprogrammed = is_due | self._without_program
-        avoided: NDArray[np.bool_] = before & (is_due | flaps | np.isfinite(self._drain_at))
+        before, connected = self._avoided, self._connected
+        is_time_up: NDArray[np.bool_] = self._drain_at <= now
+        if (is_time_up & ~before).any():
+            is_time_up = self._drain_at <= now + BATCH_SHARE * self.patience
+        unprogrammed = is_time_up | self._without_program
+        is_programmed = np.zeros_like(connected)
+        is_programmed[[*self._programmed]] = True  # it returns soon (`return_switches`)
         is_away = unprogrammed & ~connected
-        unread = self._without_program & connected & ~self._read_without_program
-        self._outage.update(connected, unread, self._are_most(is_away), now)
-        may_return = self._outage.may_return(now) & (~connected | unread)
-        is_due &= ~may_return
+        if self._are_most(is_away):
+            self._outage.begin(is_away)
+        else:
+            is_unread = self._without_program & ~self._read_without_program & ~is_programmed
+            self._outage.update(connected, is_unread, now)
+        is_due = is_time_up & ~is_programmed & ~self._outage.awaited
+        flaps = self.switch_penalties.suppressed
         is_disconnected = _Cause(is_away, is_due & ~connected)
         lacks_program = _Cause(unprogrammed & connected, is_due & connected)
+        avoided: NDArray[np.bool_] = before & (flaps | np.isfinite(self._drain_at))
         for cause in (is_disconnected, lacks_program, _Cause(flaps, flaps)):
             # More than half of all at once: the fault is taken to be the controller's own.
             if not self._are_most(cause.affected):

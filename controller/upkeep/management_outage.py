@@ -1,14 +1,14 @@
 """After an outage of management, gives switches time to return before they are drained.
 
 While more than half of the switches are away, management itself is taken to have failed, and no
-switch is drained. Then switches return in turn, and each has to be read. To drain a healthy switch
-meanwhile would change tables that it cannot follow. So the return goes on until no switch has
-returned, and none was being read, for three times the patience. Only then are those drained that
-are still missing.
+switch is drained. Then the switches return in turn, and each has to be read. To drain a healthy one
+meanwhile would change tables that it cannot follow. So the switches that were away are *awaited*,
+each until it has returned and was read. None is awaited any more when no switch has returned, and
+none was being read, for `RETURN_PAUSE`.
 
 A switch that has really failed in the outage must not go unnoticed because others keep returning,
-or because management fails again and again. So the seconds that a switch is missing while most
-others are back are added up, and have a limit.
+or because management fails again and again. So no switch is awaited for longer than `RETURN_LIMIT`;
+only the time in which most others are back counts.
 
 No I/O; the caller passes the time.
 """
@@ -20,71 +20,58 @@ from math import inf
 import numpy as np
 from numpy.typing import NDArray
 
-RETURN_PATIENCES = 3
-"""For how many times the patience no switch has returned when the return is over. Open vSwitch
-waits up to 8 s until it tries again to connect, unless it is set otherwise (`max_backoff` in
-vswitchd/bridge.c).
+RETURN_PAUSE = 15.0
+"""Seconds without a return after which no switch is awaited. Open vSwitch waits up to 8 s until it
+tries again to connect, unless it is set otherwise (`max_backoff` in vswitchd/bridge.c).
 """
-MOST_PATIENCES = 6
-"""For how many times the patience a switch may be missing while most others are back."""
+RETURN_LIMIT = 25.0
+"""Most seconds for which a switch is awaited while most others are back; less than a move waits on
+its way back (`controller.rollout.rollout.ROLLOUT_PATIENCE`).
+"""
 LONGEST_STEP = 1.0
-"""Most seconds that count from one update to the next: the controller itself may have paused."""
+"""Most seconds that count from one update to the next: in a move there may be none for long."""
 
 
 class ManagementOutage:
-    """When management has failed, and which of S switches are given time to return after it.
+    """Whether management has failed, and which of S switches are awaited after it.
 
     Args:
         switches: S, the number of switches.
-        patience: seconds that a switch may be away before it is drained.
+        patience: seconds that a switch may be away before it is drained; `RETURN_PAUSE` and
+            `RETURN_LIMIT` are at least as long.
     """
 
     def __init__(self, switches: int, patience: float) -> None:
-        self._patience = patience
-        self._over_at = -inf
-        """When the return is over, if no further switch returns or is read before."""
-        self._missing = np.zeros(switches)
-        """float64[S], the seconds that each has been missing while most others were back."""
-        self._connected = np.zeros(switches, np.bool_)
-        """bool[S], the switches that were connected at the last update."""
-        self._most_were_away = False
-        """Whether most switches were away at the last update."""
+        self._pause, self._limit = max(RETURN_PAUSE, patience), max(RETURN_LIMIT, patience)
+        self._awaited = np.zeros(switches, np.bool_)
+        """bool[S], the switches that were away in the outage and have not returned yet."""
+        self._awaited_for = np.zeros(switches)
+        """float64[S], the seconds for which each has been awaited while most others were back."""
+        self._return_over_at = -inf
+        """When no switch is awaited any more, if none returns or is being read before."""
         self._updated_at = inf
         """The time of the last update; inf before the first."""
 
-    def update(
-        self,
-        connected: NDArray[np.bool_],
-        unread: NDArray[np.bool_],
-        most_are_away: bool,
-        now: float,
-    ) -> None:
-        """Take the state of all switches.
+    def begin(self, away: NDArray[np.bool_]) -> None:
+        """Await these switches, bool[S], which are away: they are more than half of all."""
+        self._awaited |= away
+
+    def update(self, connected: NDArray[np.bool_], unread: NDArray[np.bool_], now: float) -> None:
+        """Note which switches have returned, while at least half of all are connected.
 
         Args:
             connected: bool[S], the switches that are connected.
-            unread: bool[S], those of them that have not been read since they returned.
-            most_are_away: whether more than half of the switches are away.
+            unread: bool[S], those that have not been read since they returned.
             now: the time.
         """
+        if (self._awaited & connected).any():
+            self._return_over_at = now + self._pause
+        self._awaited &= (unread | ~connected) & (now < self._return_over_at)
         elapsed = min(max(now - self._updated_at, 0.0), LONGEST_STEP)
-        is_missing = ~connected | unread
-        self._missing[~is_missing] = 0
-        if not most_are_away:
-            self._missing[is_missing] += elapsed
-        has_returned = bool((connected & ~self._connected).any())
-        is_being_read = bool((unread & self._has_time).any())
-        goes_on = now < self._over_at and (has_returned or is_being_read)
-        if most_are_away or self._most_were_away or goes_on:
-            self._over_at = now + RETURN_PATIENCES * self._patience
-        self._most_were_away = most_are_away
-        self._connected, self._updated_at = connected.copy(), now
-
-    def may_return(self, now: float) -> NDArray[np.bool_]:
-        """bool[S]: the switches that, if they are missing now, are not to be drained for it yet."""
-        return self._has_time & (now < self._over_at)
+        self._awaited_for = np.where(self._awaited, self._awaited_for + elapsed, 0.0)
+        self._updated_at = now
 
     @property
-    def _has_time(self) -> NDArray[np.bool_]:
-        """bool[S]: the switches that have not been missing for too long."""
-        return self._missing < MOST_PATIENCES * self._patience
+    def awaited(self) -> NDArray[np.bool_]:
+        """bool[S]: the switches that are not to be drained yet for being away or unread."""
+        return self._awaited & (self._awaited_for < self._limit)

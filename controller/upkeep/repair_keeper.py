@@ -65,6 +65,7 @@ from controller.upkeep.background import Backoff, Start, at_once
 from controller.upkeep.held_routes import HeldRouteReadings, tables_as_held
 from controller.upkeep.link_silence import LinkSilence
 from controller.upkeep.link_state import Links, requests_of
+from controller.upkeep.management_outage import RETURN_LIMIT
 from controller.upkeep.table_repairs import DetouredBuilds, EventMaker, Failures, TableRepair
 from inventory.problems import InputError, did_you_mean
 
@@ -595,9 +596,9 @@ class Keeper(Upkeep):
     def _longest_wait(self) -> float:
         """Most seconds that a change which is not urgent waits for switches.
 
-        A missing switch counts as gone before they are over.
+        A missing switch counts as gone before they are over, also after an outage of management.
         """
-        return max(self.duties.patience, self.duties.arrival) + ROUND_PATIENCE
+        return max(self.duties.patience, self.duties.arrival, RETURN_LIMIT) + ROUND_PATIENCE
 
     def _delay_next_change(self, upkeep: _BuildUpkeep) -> None:
         """Have the next change wait until all switches are settled, unless it is urgent."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -509,98 +510,207 @@ def test_when_most_switches_are_gone_nothing_more_is_drained() -> None:
     assert np.flatnonzero(links.drained).tolist() == [0]
 
 
-@pytest.mark.parametrize("all_return", [True, False])
-def test_after_an_outage_switches_may_return_in_turn(all_return: bool) -> None:
-    """Those still away were drained as soon as most were back, and the drain could wait for no
-    others: 48 of 15,056 packets of a fabric with dead links were lost.
-    """
-    links, _ = fabric()
+def outage(patience: float = 5.0) -> Links:
+    """All switches left at 1 s, and are away at 20 s; none is drained."""
+    links = Links(routed(q=3).wiring, Duties(patience=patience))
+    for vertex in range(13):
+        links.connected(vertex, 0.0)
     for vertex in range(13):
         links.left(vertex, 1.0)
-    assert kinds(links, 14.0) == []
-    for vertex in range(13 if all_return else 8):
-        links.connected(vertex, 14.0 + vertex / 2)
-        fit(links, vertex)
-        assert kinds(links, 14.0 + vertex / 2) == []
-    now = 14.0 + 8 / 2 + 3 * links.patience
-    expected = [] if all_return else ["drained"] * 5
-    assert kinds(links, now) == expected
-
-
-def outage() -> Links:
-    """All switches have left at 1 s, and none is drained."""
-    links, _ = fabric()
-    for vertex in range(13):
-        links.left(vertex, 1.0)
-    assert kinds(links, 14.0) == []
+    assert [kinds(links, second) for second in range(1, 21)] == [[]] * 20
     return links
 
 
-def test_switches_that_return_with_pauses_are_not_drained() -> None:
-    """Those that were not back the patience after half of them were drained in the middle of a
-    move: 104 of some 35,000 packets were lost.
+def back(links: Links, vertices: Iterable[int], now: float) -> None:
+    """These switches return and are read."""
+    for vertex in vertices:
+        links.connected(vertex, now)
+        fit(links, vertex)
+
+
+def drains(links: Links, seconds: Iterable[int]) -> dict[int, list[int]]:
+    """The switches that come to be drained, by the second in which they do."""
+    drained, result = links.drained, {}
+    for second in seconds:
+        links.update(second)
+        if (links.drained & ~drained).any():
+            result[second] = np.flatnonzero(links.drained & ~drained).tolist()
+        drained = links.drained
+    return result
+
+
+def test_after_an_outage_switches_may_return_in_turn() -> None:
+    """Those still away were drained as soon as most were back, and the drain could wait for no
+    others: 48 of 15,056 packets of a fabric with dead links were lost. Then they were drained 5 s
+    after most were back: 104 of some 35,000 packets were lost in the middle of a move.
     """
     links = outage()
-    for start, returning in ((20, range(7)), (33, range(7, 10)), (46, range(10, 13))):
-        for vertex in returning:
-            links.connected(vertex, start)
-            assert kinds(links, start) == []
-            fit(links, vertex)
-        for second in range(start, start + 13):
-            assert kinds(links, second) == []
+    back(links, range(8), 20.0)
+    assert drains(links, range(20, 33)) == {}
+    back(links, range(8, 10), 33.0)
+    assert drains(links, range(33, 43)) == {}
+    back(links, range(10, 13), 43.0)
+    assert drains(links, range(43, 100)) == {}
+
+
+@pytest.mark.parametrize(("patience", "wait"), [(0.0, 15), (5.0, 15), (20.0, 20)])
+def test_a_switch_that_does_not_return_after_an_outage_is_drained(
+    patience: float, wait: int
+) -> None:
+    links = outage(patience)
+    back(links, range(1, 13), 20.0)
+    assert drains(links, range(20, 100)) == {20 + wait: [0]}
+
+
+@pytest.mark.parametrize(("patience", "wait"), [(5.0, 25), (40.0, 40)])
+def test_returns_that_go_on_do_not_keep_a_missing_switch_in_use(patience: float, wait: int) -> None:
+    links, step = outage(patience), wait // 5
+    back(links, range(7), 20.0)
+    for number, vertex in enumerate(range(7, 11)):
+        start = 20 + number * step
+        assert drains(links, range(start, start + step)) == {}
+        back(links, [vertex], start + step)
+    drained = drains(links, range(20 + 4 * step, 120))
+    assert list(drained.values()) == [[11, 12]]
+    assert [*drained] == pytest.approx([20 + wait], abs=1)
 
 
 def test_a_switch_that_is_read_slowly_after_an_outage_is_not_drained() -> None:
     """One whose answers came 3 s late was drained: 171 of 74,120 packets were lost."""
     links = outage()
-    for vertex in range(13):
-        links.connected(vertex, 20.0)
-        if vertex:
-            fit(links, vertex)
-    for second in range(20, 45):
-        assert kinds(links, second) == []
+    links.connected(0, 20.0)
+    back(links, range(1, 13), 20.0)
+    assert drains(links, range(20, 43)) == {}
     fit(links, 0)
-    assert kinds(links, 45.0) == []
+    assert drains(links, range(43, 100)) == {}
+
+
+def test_a_switch_that_is_being_read_as_the_next_outage_begins_is_awaited_further() -> None:
+    links = outage()
+    links.connected(0, 20.0)
+    back(links, range(1, 13), 20.0)
+    assert drains(links, range(20, 24)) == {}
+    for vertex in range(1, 13):
+        links.left(vertex, 24.0)
+    assert drains(links, range(24, 40)) == {}
+    back(links, range(1, 13), 40.0)
+    assert drains(links, range(40, 60)) == {}
+
+
+def test_switches_that_were_read_in_a_move_keep_no_missing_one_in_use() -> None:
+    """What was read counts after the move alone."""
+    links = outage()
+    for vertex in range(1, 13):
+        links.connected(vertex, 20.0)
+        links.program_held(vertex)
+    assert drains(links, range(20, 60)) == {35: [0]}
+
+
+def test_a_switch_that_is_never_read_after_an_outage_is_drained_and_keeps_no_other() -> None:
+    links = outage()
+    links.connected(0, 20.0)
+    back(links, range(2, 13), 20.0)
+    assert drains(links, range(20, 100)) == {45: [0, 1]}
 
 
 def test_a_switch_that_was_read_to_lack_its_program_after_an_outage_is_drained_at_once() -> None:
     links = outage()
-    for vertex in range(13):
-        links.connected(vertex, 20.0)
-        if vertex:
-            fit(links, vertex)
+    links.connected(0, 20.0)
+    back(links, range(1, 13), 20.0)
     links.program_lost(0, 20.0)
     assert kinds(links, 20.0) == ["drained"]
 
 
-@pytest.mark.parametrize("returns", [False, True], ids=["away", "unread"])
-def test_a_switch_that_stays_missing_after_an_outage_is_drained(returns: bool) -> None:
+@pytest.mark.parametrize("flaps", [False, True])
+def test_a_switch_that_leaves_after_its_return_has_no_more_time_than_before(flaps: bool) -> None:
+    """It waited for others that returned slowly, or came and went."""
     links = outage()
-    for vertex in range(0 if returns else 1, 13):
-        links.connected(vertex, 20.0)
-        if vertex:
-            fit(links, vertex)
-    drained_at = [second for second in range(20, 80) if kinds(links, second) == ["drained"]]
-    expected = 20 + (6 if returns else 3) * links.patience
-    assert drained_at == pytest.approx([expected], abs=1)
+    links.connected(0, 20.0)
+    back(links, range(1, 13), 20.0)
+    if flaps:
+        fit(links, 0)
+        for second in range(20, 60):
+            links.left(0, second)
+            links.connected(0, second + 0.5)
+            fit(links, 0)
+            links.update(second)
+    now = 60 if flaps else 22
+    links.update(now)
+    links.left(5, now)
+    drained_at = [when for when, which in drains(links, range(now, now + 10)).items() if 5 in which]
+    assert drained_at in ([now + 4], [now + 5]), "by a fifth of the patience earlier with others"
 
 
 def test_outages_that_come_again_and_again_do_not_keep_a_missing_switch_in_use() -> None:
     """They put its drain off for ever."""
     links = outage()
-    drained_at = []
-    for second in range(20, 140):
-        for vertex in range(1, 13) if second % 6 in (0, 3) else ():
-            if second % 6:
-                links.left(vertex, second)
-            else:
-                links.connected(vertex, second)
-                fit(links, vertex)
-        if "drained" in kinds(links, second):
-            drained_at.append(second)
-    assert len(drained_at) == 1
-    assert 20 + 2 * 30 <= drained_at[0] <= 20 + 2 * 30 + 12, "half of the time others are there"
-    assert np.flatnonzero(links.drained).tolist() == [0]
+    drained: dict[int, list[int]] = {}
+    for start in range(20, 140, 6):
+        back(links, range(1, 13), start)
+        drained |= drains(links, range(start, start + 3))
+        for vertex in range(1, 13):
+            links.left(vertex, start + 3)
+        drained |= drains(links, range(start + 3, start + 6))
+    assert list(drained.values()) == [[0]]
+    assert 20 + 25 < min(drained) <= 20 + 3 * 25
+
+
+def test_what_a_switch_missed_in_one_outage_does_not_count_in_the_next() -> None:
+    links = outage()
+    back(links, range(8), 20.0)
+    assert drains(links, range(20, 33)) == {}
+    back(links, range(8, 13), 33.0)
+    assert drains(links, range(33, 60)) == {}
+    for vertex in range(13):
+        links.left(vertex, 60.0)
+    assert drains(links, range(60, 80)) == {}
+    back(links, range(8), 80.0)
+    assert drains(links, range(80, 94)) == {}
+
+
+def test_an_outage_that_no_update_sees_counts() -> None:
+    """In a move there may be no update for seconds."""
+    links, _ = fabric()
+    for vertex in range(13):
+        links.left(vertex, 1.0)
+    back(links, range(8), 8.0)
+    assert drains(links, range(8, 20)) == {}
+
+
+def test_a_switch_that_was_read_in_a_move_is_not_drained_before_its_turn() -> None:
+    """What was read counted after the move alone, and the drain came before."""
+    links, _ = fabric()
+    links.left(4, 1.0)
+    links.connected(4, 2.0)
+    links.program_held(4)
+    assert drains(links, range(2, 20)) == {}
+
+
+def test_switches_that_leave_with_most_others_do_not_flap() -> None:
+    """The first of each outage counted, and were drained after the third."""
+    links, _ = fabric()
+    for start in (10, 30, 50, 70):
+        for vertex in range(13):
+            links.left(vertex, start + vertex / 10)
+            links.update(start + vertex / 10)
+        back(links, range(13), start + 5.0)
+        assert drains(links, range(start + 5, start + 20)) == {}
+    assert not links.drained.any()
+
+
+@pytest.mark.parametrize("follows", [False, True], ids=["start", "takeover"])
+def test_switches_that_connect_late_are_given_time_in_turn(follows: bool) -> None:
+    """An outage at the start: most connect after the time that they have for it."""
+    links = Links(routed(q=3).wiring)
+    start = 1000 if follows else 0
+    for second in range(start):
+        links.update(second)
+    links.expect(start)
+    assert drains(links, range(start, start + 40)) == {}
+    for number in range(13):
+        now = start + 40 + 3 * number
+        back(links, [number], now)
+        assert drains(links, range(now, now + 3)) == {}
 
 
 def test_switches_that_were_never_there_are_not_lost() -> None:
