@@ -119,6 +119,8 @@ def _token(file: Path, number: int, line: str) -> Token:
     if len(secret) < LEAST_LENGTH:
         given = f"one of {len(secret)} characters"
         raise _refusal(file, f"a token of at least {LEAST_LENGTH} characters", given, MAKE, number)
+    if not secret.isprintable():  # such as NULs, which a crash leaves: no header can have them
+        raise _refusal(file, "a token of printable characters", "others", MAKE, number)
     return Token(name, role, secret.encode())
 
 

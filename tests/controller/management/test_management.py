@@ -556,6 +556,8 @@ def test_whatever_is_asked_gets_an_answer(api, method, path, data):
         (f"# us\nalice aply {TOKEN}\n", 0o600, "tokens:2: token_file: required read or operate"),
         (f"al/ice apply {TOKEN}\n", 0o600, "a name of letters"),
         ("schlüssel-schlüssel\n", 0o600, "ASCII"),
+        ("\0" * 20, 0o600, "tokens:1: token_file: required a token of printable characters"),
+        (f"alice apply {TOKEN}\x7f\n", 0o600, "a token of printable characters, given others"),
     ],
 )
 def test_bad_token_files(tmp_path, text, mode, said):
@@ -819,10 +821,11 @@ def test_tokens_are_read_again(overview, tmp_path, fabric):
     file.write_text(f"alice apply {TOKEN}\n")
     app.read_tokens_again()
     assert api.get("/api/state", headers=bearer(READER)).status_code == 401
-    file.write_text("short\n")
-    app.read_tokens_again()
-    assert api.get("/api/state", headers=bearer(TOKEN)).status_code == 200
-    assert [event.kind for event in fabric.take_events()][-1] == "tokens-kept"
+    for text in ("short\n", "\0" * 200):
+        file.write_text(text)
+        app.read_tokens_again()
+        assert api.get("/api/state", headers=bearer(TOKEN)).status_code == 200
+        assert [event.kind for event in fabric.take_events()][-1] == "tokens-kept"
 
 
 def test_a_token_file_on_a_disk_that_hangs_holds_nobody_up(overview, tmp_path, fabric):
