@@ -104,7 +104,7 @@ class Rollout:
     _undoes: bool = field(init=False, default=False)
     """Whether a round is being undone."""
     _last_progress: float = field(init=False, default=0.0)
-    """When a switch was last read or confirmed a round, or a step began, by the fabric's clock."""
+    """When a switch was last read or confirmed a round, or a step began, by the listening clock."""
     _switches_read: int = field(init=False, default=0)
     """How many switches were in sync at the last progress."""
     _round_end: float = field(init=False, default=0.0)
@@ -118,7 +118,7 @@ class Rollout:
     _away: list[int] = field(init=False, default_factory=list)
     """The switches that undoing waits for, as they may return (`_awaits_return`)."""
     _waits_for_return_until: float = field(init=False, default=inf)
-    """When undoing goes on without them; inf while it does not wait for any."""
+    """When undoing goes on without them, by the listening clock; inf while it waits for none."""
     _may_hold_last: frozenset[int] = field(init=False, default=frozenset())
     """The switches that may have got the last round."""
     _on_replanned: Callable[[], None] | None = field(init=False, default=None)
@@ -127,7 +127,7 @@ class Rollout:
     def __post_init__(self) -> None:
         self._before, self._round_programs = self.fabric.current, RoundPrograms(self.programs)
         self._rounds = Rounds(self.fabric, self._take_answer, self._note_round_end, MOVES_AT_ONCE)
-        self._last_progress = self.fabric.clock()
+        self._last_progress = self.fabric.listening_clock()
         self._note_transit()
         connected = self.fabric.present
         self._amiss_at_start = frozenset(v for v in connected if self.fabric.state(v) in AMISS)
@@ -222,14 +222,15 @@ class Rollout:
         if self.state == "reading":  # a switch that is drained now need not be waited for
             self._note_transit()
         self._rounds.forget()
-        self._on_replanned, self._last_progress = on_replanned, self.fabric.clock()
+        self._on_replanned, self._last_progress = on_replanned, self.fabric.listening_clock()
         self._load()
 
     def tick(self) -> None:
         """Take the next step, if it is possible; called a few times a second."""
         if self.over or not self._is_replanned():
             return
-        now = self.fabric.clock()
+        # Switches are not late while the controller itself stood still.
+        now = self.fabric.listening_clock()
         if self.state == "reading":
             self._begin_if_read(now - self._last_progress > self.patience)
         elif self.state == "forth":
@@ -253,7 +254,7 @@ class Rollout:
         if not (is_read or late):
             switches_read = len(fabric.in_sync)
             if switches_read > self._switches_read:
-                self._switches_read, self._last_progress = switches_read, fabric.clock()
+                self._switches_read, self._last_progress = switches_read, fabric.listening_clock()
             return
         if self.needs_most and self._most_are_away():
             if late:
@@ -309,7 +310,7 @@ class Rollout:
             self._stop(reason)
             return
         self.reason = "another controller undid it" if fabric.complete else reason
-        self.state, self._last_progress = "back", fabric.clock()
+        self.state, self._last_progress = "back", fabric.listening_clock()
 
     def _go_forth(self, late: bool) -> None:
         """Go on with the next round; undo all where a switch refused, left or is late."""
@@ -317,7 +318,7 @@ class Rollout:
             self.reason = self.reason or self._silence_reason()
             self._rounds.stop()
             self.state = "back"
-            self._last_progress = self.fabric.clock()
+            self._last_progress = self.fabric.listening_clock()
             self._go_back(late=False)
         elif not self._rounds.busy and (unfinished := self._unfinished()):
             self.reason = (
@@ -352,8 +353,8 @@ class Rollout:
             and fabric.upkeep.is_cabled(vertex)
         ]
         if self._awaited:
-            self._last_progress = fabric.clock()
-            self._waits_since = min(self._waits_since, self._last_progress)
+            self._last_progress = fabric.listening_clock()
+            self._waits_since = min(self._waits_since, fabric.clock())
         return bool(self._awaited)
 
     def _may_step(self, round: int, direction: Literal["forth", "back"]) -> bool:
@@ -362,7 +363,7 @@ class Rollout:
         may_step, now = self.ensure_recorded(record), self.fabric.clock()
         self._waits_since = inf if may_step else min(self._waits_since, now)
         if not may_step:
-            self._last_progress = now
+            self._last_progress = self.fabric.listening_clock()
         return may_step
 
     def _is_replanned(self) -> bool:
@@ -371,17 +372,18 @@ class Rollout:
             return True
         fabric = self.fabric
         unread = (v for v in fabric.present if v not in self._left_out and v not in fabric.in_sync)
-        late = fabric.clock() - self._last_progress > self.patience
+        late = fabric.listening_clock() - self._last_progress > self.patience
         if not late and any(fabric.state(v) not in AMISS for v in unread):
             return False
         on_replanned, self._on_replanned = self._on_replanned, None
-        self._last_progress = self._round_end = fabric.clock()
+        self._last_progress, self._round_end = fabric.listening_clock(), fabric.clock()
         on_replanned()
         return True
 
     def _send_round(self, round: int) -> None:
         """Send a round to all switches."""
-        self.round, self._last_progress, self._latest_round = round, self.fabric.clock(), {}
+        self.round, self._latest_round = round, {}
+        self._last_progress = self.fabric.listening_clock()
         rounds = self.programs.update.rounds
         if round == self.programs.update.last_round:
             without_rows = self._left_out - self.fabric.in_sync
@@ -419,7 +421,7 @@ class Rollout:
             self._round_programs.done[vertex] = self.round - 1
         elif outcome.committed:
             self._round_programs.done[vertex] = self.round
-            self._last_progress = self.fabric.clock()
+            self._last_progress = self.fabric.listening_clock()
         elif outcome.timed_out and self.state == "forth" and not self.reason:
             self._rounds.add_to_round(self._round_messages([vertex], self.round))
         else:
@@ -451,7 +453,7 @@ class Rollout:
         ):
             self._undoes = True
             if unfinished := self._unfinished():
-                self._last_progress = self.fabric.clock()
+                self._last_progress = self.fabric.listening_clock()
                 self._rounds.send([self._round_messages(unfinished, self.round - 1)])
             elif self._is_settled():
                 if self.round == 0:
@@ -466,7 +468,7 @@ class Rollout:
         packets would be lost. One that is back is at the others' round only once it has been read.
         The limit, where there is one, holds for all switches together.
         """
-        fabric, now, lost = self.fabric, self.fabric.clock(), self._lost_switches()
+        fabric, now, lost = self.fabric, self.fabric.listening_clock(), self._lost_switches()
         read = {v for v in fabric.present if fabric.state(v) in ("in sync", *AMISS)}
         unread = self._latest_round.keys() - read - self._left_out
         latest = self._latest_round
@@ -487,7 +489,8 @@ class Rollout:
         has_to_wait = bool(away) and now < self._waits_for_return_until
         self._away = away if has_to_wait else []
         if has_to_wait:
-            self._last_progress, self._waits_since = now, min(self._waits_since, now)
+            self._last_progress = now
+            self._waits_since = min(self._waits_since, fabric.clock())
         return has_to_wait
 
     def _awaits_way_back(self) -> bool:

@@ -48,7 +48,8 @@ class Survey:
         self._on_decided: Callable[[str], None] | None = None
         """Takes the identity of the build that is decided on; None before the first survey."""
         self._ends_at = inf
-        """When the survey is decided by the switches that were read; inf before the first was."""
+        """When the survey is decided by the switches that were read, by the listening clock; inf
+        before the first was."""
 
     def begin(self, on_decided: Callable[[str], None]) -> None:
         """Begin a survey, or begin it again.
@@ -79,7 +80,7 @@ class Survey:
         fabric, cookies = self._fabric, self._fabric.survey
         if cookies is None:
             return None
-        now, majority = fabric.clock(), fabric.expected // 2 + 1
+        now, majority = fabric.listening_clock(), fabric.expected // 2 + 1
         if cookies:
             self._ends_at = min(self._ends_at, now + SURVEY_PATIENCE)
         quorum = majority if self.unverified_record else fabric.expected

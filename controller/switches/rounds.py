@@ -32,7 +32,8 @@ class Rounds:
     Attributes:
         patience: most seconds that a round waits for its switches; it does not wait for one whose
             connection is slow. Infinite: it waits for all. It may change at any time.
-        sent: when each switch that has not answered was sent its messages, the oldest first.
+        sent: when each switch that has not answered was sent its messages, by the fabric's
+            listening clock, the oldest first.
         number: the number of the last round.
         busy: whether rounds remain to be sent or answered.
     """
@@ -85,7 +86,7 @@ class Rounds:
             self._answered(vertex, ChangeOutcome(False, lost=True))
             return
         if self.patience == inf or not switch.connection.is_slow:
-            self.sent[vertex] = self.fabric.clock()
+            self.sent[vertex] = self.fabric.listening_clock()
         switch.note_change()
         if borrowed := switch.foreign.borrowed_groups:
             parts = [*without_borrowed_deletions(parts, borrowed)]

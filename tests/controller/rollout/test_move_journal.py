@@ -305,6 +305,24 @@ def test_a_process_that_ends_while_it_asks_leaves_that_to_the_next(site):
     assert site.fabric.differences["added"] == site.fabric.differences["removed"] == 0
 
 
+def test_a_survey_does_not_end_while_the_controller_stood_still(site):
+    """One switch would have decided for those whose answers were unread."""
+    damage(site)
+    ends, site.ends = site.ends, dict([*site.ends.items()][:1])
+    site.start()
+    site.until(lambda: site.fabric.survey)
+    site.step()
+    for paused in (0.0, 3 * SURVEY_PATIENCE):
+        site.now += paused
+        site.fabric.listening_clock.update(None)
+    site.step()
+    assert len(site.fabric.survey) == 1
+    site.ends = ends
+    for number in [*ends][1:]:
+        site.fabric.connected(number, number)
+    site.until(lambda: site.fabric.survey is None)
+
+
 def test_a_fabric_that_does_not_answer_is_not_given_the_folders_build(site):
     """After 30 s without an answer it was loaded on all at once, as they came back."""
     damage(site)

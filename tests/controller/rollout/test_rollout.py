@@ -219,6 +219,22 @@ def test_a_silent_switch_stops_it():
     assert (site.rollout.state, site.fabric.names[6] in site.rollout.reason) == ("back", True)
 
 
+def test_no_switch_is_late_while_the_controller_stood_still():
+    """After a pause of 40 s it was said that switches did not answer, and the move was undone."""
+    site = Site(*CASES["policy"]())
+    site.start()
+    while site.rollout.round < 1:
+        site.settle()
+        site.rollout.tick()
+        site.time += SETTLE
+    for paused in (0.0, 4 * ROLLOUT_PATIENCE):  # the switches' answers are unread
+        site.time += paused
+        site.fabric.listening_clock.update(None)
+        site.rollout.tick()
+    site.run()
+    assert site.holds(site.moving.new)
+
+
 def test_a_round_takes_as_long_as_switches_confirm(monkeypatch):
     site, take = Site(*CASES["policy"]()), ConformingSwitch.take
 
