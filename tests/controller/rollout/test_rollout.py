@@ -714,6 +714,23 @@ def test_a_way_back_that_is_planned_anew_awaits_those_that_hold_a_later_round():
     assert (site.rollout.round, site.rollout.awaited) == (0, "n8 (absent), whose links are up")
 
 
+def test_a_switch_that_leaves_later_on_the_way_back_has_a_limit_of_its_own():
+    """It was awaited only as long as was left of the limit of the first."""
+    site, ends = left_in_a_move({4})
+    passes(site, ROLLOUT_PATIENCE - 5)
+    site.rollout.settle = 5.0  # the other one leaves between two rounds
+    site.ends[4] = ends[4]
+    site.fabric.connected(4, 4)
+    passes(site, 1.0)
+    assert (site.rollout.state, site.rollout.awaited) == ("back", "")
+    site.ends.pop(9)
+    site.fabric.closed(9)
+    passes(site, 10.0)
+    assert site.rollout.awaited == "n8 (absent), whose links are up"
+    passes(site, ROLLOUT_PATIENCE - 15)
+    assert site.rollout.awaited == "n8 (absent), whose links are up"
+
+
 def test_switches_that_were_left_out_make_no_outage():
     """One that left in the move was awaited for ever, as six had been away before it began."""
     absent = {1, 2, 3, 10, 11, 12}
