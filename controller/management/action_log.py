@@ -32,6 +32,10 @@ MOST_BYTES = 8 << 20
 """Size at which the log goes on in another file: some 40,000 lines."""
 MOST_FULL_FILES = 12
 """Most full files that are kept whatever their age."""
+TOKEN_BYTES, TOKEN_RATE = 1 << 20, 500.0
+"""Bytes that the requests of one token may write to the log at once, and bytes a second in the long
+run: 43 MB a day. `controller.management.http_api` refuses further ones, but never moves: a trial
+has to be confirmed in time."""
 WEEK = 7 * 86400.0
 """Seconds after its last line for which a full file is kept at least."""
 MOST_LINES = 1000
@@ -65,6 +69,7 @@ class ActionLog:
         folder: the build folder of the controller.
         tell: reports an event.
         pause: lets other work go on for so many seconds, while a request waits for the disk.
+        clock: seconds on a monotonic clock.
     """
 
     def __init__(
@@ -72,11 +77,12 @@ class ActionLog:
         folder: Path,
         tell: Callable[[Event], None],
         pause: Callable[[float], object] = sleep,
+        clock: Callable[[], float] = monotonic,
     ) -> None:
         path = folder.resolve()
         self.file = path.with_name(f".{path.name}.actions")
         """The file of the log."""
-        self._tell, self._pause = tell, pause
+        self._tell, self._pause, self._clock = tell, pause, clock
         self._in_order = InOrder(MOST_LINES, "action log")
         """Writes lines in a thread, one after the other."""
         self._dropped_lines = 0
@@ -85,6 +91,17 @@ class ActionLog:
         """The writes under way for which no request waits."""
         self._trouble = ""
         """Why the last line could not be written; "" if it could be."""
+        self._room: dict[str, tuple[float, float]] = {}
+        """By the name of a token, the bytes that it could still write, and when that was so."""
+
+    def seconds_until_room(self, actor: Actor) -> float:
+        """Seconds until this token has room in the log again (`TOKEN_BYTES`); 0 if it has now."""
+        return max(-self._room_now(actor.name) / TOKEN_RATE, 0.0)
+
+    def _room_now(self, name: str) -> float:
+        """The bytes that the token of this name may still write; negative after too many."""
+        room, at = self._room.get(name, (TOKEN_BYTES, self._clock()))
+        return min(room + (self._clock() - at) * TOKEN_RATE, TOKEN_BYTES)
 
     @contextmanager
     def recording(
@@ -183,6 +200,7 @@ class ActionLog:
     def _append(self, event: Event) -> Future[None]:
         """Append a line in the thread; the future is done when the disk has it."""
         line = json.dumps({"at": round(event.at, 3), **event.fields}).encode() + b"\n"
+        self._room[event.who] = self._room_now(event.who) - len(line), self._clock()
         written = self._in_order(partial(self._put, line))
         if written is None:
             self._dropped_lines += 1

@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
+from math import ceil
 from time import monotonic
 from typing import Any
 
@@ -267,6 +268,7 @@ class Api:
         ]
         if node is not None and not chosen:
             raise Refusal(503, f"switch {node} is not connected")
+        self._require_room(request.actor)
         with self.actions.recording(request.actor, "reconcile", node or "every switch"):
             # Some may have disconnected while the action was logged.
             chosen = [vertex for vertex in chosen if vertex in fabric.present]
@@ -279,10 +281,23 @@ class Api:
         undrains = request.path == "/api/undrain"
         required = "a node, a link or a group, such as module:NODE/MODULE"
         name = _name(_body(request), "what", required)
+        self.mover.keeper.named_group(name, undrains)  # a name that is not known is not logged
+        self._require_room(request.actor)
         with self.actions.recording(request.actor, "undrain" if undrains else "drain", name):
             answer = self.mover.keeper.drain(name, undrains, self.pause)
         self._wait_for_record()
         return Answer(202, _json(answer))
+
+    def _require_room(self, actor: Actor) -> None:
+        """Pass if the action log has room for requests of this token, which cannot fill the disk.
+
+        Raises:
+            Refusal: there were too many.
+        """
+        seconds = self.actions.seconds_until_room(actor)
+        if seconds > 0:
+            text = "too many requests with this token: they would fill the action log"
+            raise Refusal(429, text, Retry_After=str(ceil(seconds)))
 
     def _wait_for_record(self) -> None:
         """Wait until the fabric's record has what was drained or confirmed.

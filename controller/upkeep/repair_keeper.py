@@ -301,6 +301,27 @@ class Keeper(Upkeep):
         upkeep.next_change.is_due = upkeep.next_change.is_urgent = True
         return error is not None and upkeep.backoff.failed(error)
 
+    def named_group(self, name: str, ends: bool = False) -> RiskGroup:
+        """The links and switches that a name stands for, of which a drain may begin or end.
+
+        Args:
+            name: a node, a link `A-B`, or a group that shares a risk, such as `module:A/0`.
+            ends: whether a drain is to end.
+
+        Raises:
+            InputError: there is no such thing, it is not drained, or a move is under way.
+        """
+        upkeep = self._upkeep_in_charge()
+        if upkeep is None or not self.duties.repair:
+            raise InputError.of("a controller that repairs its build, and no move", "another")
+        if not ends:
+            return resolve_name(upkeep.build.wiring, upkeep.build.hardware, name)
+        requested = upkeep.links.requested
+        if name not in requested:
+            todo = did_you_mean(name, requested)
+            raise InputError.of("what is drained by request", name, todo)
+        return requested[name]
+
     def drain(
         self, name: str, ends: bool = False, yield_to_others: Callable[[], None] = lambda: None
     ) -> dict[str, Any]:
@@ -317,18 +338,13 @@ class Keeper(Upkeep):
         Raises:
             InputError: there is no such thing, it is not drained, or pairs would have no path.
         """
-        upkeep = self._upkeep_in_charge()
-        if upkeep is None or not self.duties.repair:
-            raise InputError.of("a controller that repairs its build, and no move", "another")
+        group, upkeep = self.named_group(name, ends), self._upkeep
         requested = dict(upkeep.links.requested)
         if ends:
-            if name not in requested:
-                todo = did_you_mean(name, requested)
-                raise InputError.of("what is drained by request", name, todo)
             del requested[name]
         else:
-            requested[name] = resolve_name(upkeep.build.wiring, upkeep.build.hardware, name)
-            self._require_paths_around(name, requested[name], upkeep, yield_to_others)
+            requested[name] = group
+            self._require_paths_around(name, group, upkeep, yield_to_others)
         upkeep.links.drain(requested)
         self._react(upkeep)
         return {"asked": [*requested], "cut_off_pairs": upkeep.repair.cut_off_pairs}

@@ -478,6 +478,32 @@ def test_a_token_that_lacks_a_role_does_not_fill_the_action_log(api, tmp_path):
     assert post("/api/confirm", READER) == 403, "a minute later"
 
 
+def test_a_token_that_operates_does_not_fill_the_action_log(api, tmp_path, monkeypatch):
+    """It filled 50 MB in 18 s; then a good trial could not be confirmed."""
+    monkeypatch.setattr(action_log, "TOKEN_BYTES", 1000)
+    now = [0.0]
+    api.api.actions = ActionLog(tmp_path / "build", lambda _: None, clock=lambda: now[0])
+    post = lambda path, token: api.post(f"/api/{path}", headers=bearer(token))  # noqa: E731
+    statuses = [post("reconcile", OPERATOR).status_code for _ in range(20)]
+    done = statuses.count(202)
+    assert statuses == [202] * done + [429] * (20 - done)
+    assert 3 < done < 10
+    size = (tmp_path / ".build.actions").stat().st_size
+    assert 1000 < size < 1200
+    wait = int(post("reconcile", OPERATOR).headers["Retry-After"])
+    assert wait == 1
+    assert post("reconcile", TOKEN).status_code == 202, "another token"
+    now[0] += wait
+    assert post("reconcile", OPERATOR).status_code == 202
+    for _ in range(20):
+        last = post("confirm", TOKEN)
+    assert "a build on trial" in last.text, "moves are not limited"
+    now[0] += 86400.0
+    for _ in range(20):
+        post("reconcile", OPERATOR)
+    assert (tmp_path / ".build.actions").read_text().count('"otto"') < 2 * done + 3
+
+
 def test_guesses_from_many_hosts_hide_no_token_that_lacks_a_role(api, tmp_path):
     """After a hundred addresses, tokens that lack a role were counted as one: of the eleventh
     request, whosever, there was no line in the action log."""
@@ -863,6 +889,8 @@ def test_drains_are_asked_for_by_operators(tmp_path, repairing, monkeypatch):
     assert api.post("/api/drain", json=link, headers=bearer(READER)).status_code == 403
     for wrong in ({}, {"what": 3}, {"what": "n99"}, {"what": "module:n3/m0"}):
         assert api.post("/api/drain", json=wrong, headers=bearer(OPERATOR)).status_code == 400
+        assert api.post("/api/undrain", json=wrong, headers=bearer(OPERATOR)).status_code == 400
+    assert "otto" not in (tmp_path / ".build.actions").read_text(), "unknown names are not logged"
     answer = api.post("/api/drain", json=link, headers=bearer(OPERATOR))
     assert answer.json == {"asked": [link["what"]], "cut_off_pairs": 0}
     (dead,) = api.get("/api/state").json["links"]
