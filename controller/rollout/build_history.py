@@ -14,6 +14,7 @@ system can still be read, and a disk that cannot be read gives an error at once.
 from __future__ import annotations
 
 import json
+from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
@@ -27,7 +28,7 @@ from typing import Any
 from compilers.proof.proof_options import ProofOptions
 from compilers.proof.walks.delivery import verify
 from compilers.proof.walks.delivery_report import Report
-from compilers.tables.folders.build_folder import load, write
+from compilers.tables.folders.build_folder import load, require_undamaged, write
 from compilers.tables.folders.folder_contents import MANIFEST, VERIFIED
 from compilers.tables.folders.folder_contents import identity_in as identity_of_folder
 from compilers.tables.folders.folder_moves import try_to_remove
@@ -36,7 +37,7 @@ from compilers.tables.folders.verified_mark import mark_verified, verified_ident
 from compilers.tables.folders.written_file import put_file
 from controller.rollout.build_archive import identity_in, pack, unpack
 from controller.switches.current import Current, read_build
-from inventory.problems import InputError, shown
+from inventory.problems import InputError, Problem, shown
 
 BUILDS_KEPT = 5
 """Builds that are kept; older ones are removed."""
@@ -95,6 +96,9 @@ class BuildHistory:
         """Why the list could not be read last; "" if it could."""
         self._unreported_damage = ""
         """`_damage`, until `take_damage_report` has returned it."""
+        self._damaged_copies = deque[tuple[str, str]]()
+        """Files of damaged copies of builds that were written again, each with what was wrong,
+        until `take_damaged_copies` has returned them. Threads add to it."""
         self._installed: tuple[int, int] | None = None
         """The `stamp` of the build that `install` put into the controller's folder last; None if
         it has put none there."""
@@ -147,6 +151,9 @@ class BuildHistory:
         folder = self._folder_of(identity)
         if folder:
             return read_build(folder, unverified=True)
+        if identity in self.kept_builds() and (damage := self._damage_of_copy(identity)):
+            required = f"an undamaged copy of build {identity}"
+            raise InputError.of(required, damage.given, "apply this build again", damage.file)
         required = f"one of the builds that are kept ({', '.join(self.kept_builds()) or 'none'})"
         raise InputError.of(required, identity, key="build", file=str(self.place))
 
@@ -160,6 +167,22 @@ class BuildHistory:
         folder = self._folder_of(identity)
         return pack(folder) if folder else None
 
+    def take_damaged_copies(self) -> list[tuple[str, str]]:
+        """The damaged copies of builds that were written again since the last call.
+
+        Returns:
+            For each one a damaged file, and what was wrong with it.
+        """
+        return [self._damaged_copies.popleft() for _ in range(len(self._damaged_copies))]
+
+    def _damage_of_copy(self, identity: str) -> Problem | None:
+        """Why the history has no undamaged copy of a build; None if it has one."""
+        try:
+            require_undamaged(self.place / identity, identity)
+        except InputError as error:
+            return error.problems[0]
+        return None
+
     def _folder_of(self, identity: str) -> Path | None:
         """The folder of a build: of the history, else the controller's; None if neither has it."""
         folders = self.place / identity, self.folder
@@ -169,27 +192,42 @@ class BuildHistory:
         """The identities of the builds that are kept."""
         return sorted(folder.name for folder in self.place.glob("[0-9a-f]*") if folder.is_dir())
 
-    def keep(self, current: Current) -> None:
-        """Write a build to the history, unless it is there.
+    def keep(self, current: Current, is_checked: bool = False) -> None:
+        """Write a build to the history, unless an undamaged copy is there.
 
         It is written from memory: the folder that it was read from may have another build by now.
+
+        Args:
+            current: the build.
+            is_checked: whether a copy that is there was checked a moment ago. To check it takes
+                long in a large fabric.
         """
         build, folder = current.build, self.place / current.identity
-        if build is None or folder.is_dir():
+        if build is None or (is_checked and folder.is_dir()):
+            return
+        was_kept, damage = folder.is_dir(), self._damage_of_copy(current.identity)
+        if damage is None:
             return
         with replaced(folder) as new:
             write(build, new)
             if current.proved.delivery:
                 mark_verified(new, current.identity, {"proved": asdict(current.proved)})
+        if was_kept:
+            self._damaged_copies.append((damage.file, damage.given))
 
-    def keep_both(self, old: Current, target: Current) -> None:
+    def keep_both(self, old: Current, target: Current, are_checked: bool = False) -> None:
         """Keep the builds before and after a move.
 
         The build after it is refused where it would not fit into the controller's folder.
+
+        Args:
+            old: the build before it.
+            target: the build after it.
+            are_checked: as in `keep`.
         """
         self.record_held(old, "", target=target.identity)
-        self.keep(old)
-        self.keep(target)
+        self.keep(old, are_checked)
+        self.keep(target, are_checked)
         self.require_room(target.identity)
 
     def require_room(self, identity: str) -> None:

@@ -200,6 +200,8 @@ class Mover:
     ) -> None:
         """Move to a build, round by round; for the current build, read all switches again.
 
+        `prepare` comes before it, and checks the copies of both builds in the history.
+
         Args:
             target: the build.
             accept_loss: whether pairs may lose packets if that is unavoidable.
@@ -214,7 +216,7 @@ class Mover:
                 the connected switches, pairs would lose packets, or no order is safe.
         """
         self.require_settled()
-        keep = self.history.keep_both
+        keep = partial(self.history.keep_both, are_checked=True)
         if target.identity != self.fabric.identity and within:
             fallback = self.fabric.current
             self.trial = self._new_trial(target.identity, fallback.identity, within, fallback)
@@ -298,6 +300,8 @@ class Mover:
 
     def prepare(self, target: Current, pause: Callable[[float], object]) -> None:
         """Write the builds before and after a move to the history, so that `move` need not.
+
+        A damaged copy is written again, or the fabric could not return to that build.
 
         Then wait for the end of the rounds of a repair or a drain.
 
@@ -569,6 +573,8 @@ class Mover:
         self.writes.take_results()
         if damage := self.history.take_damage_report():
             self.fabric.tell(events.HistoryDamaged(str(self.history.place / LIST), damage))
+        for file, damage in self.history.take_damaged_copies():
+            self.fabric.tell(events.CopyDamaged(file, damage))
         self.survey.tick()
         if self.rollout is not None and not self.rollout.over:
             self.rollout.tick()

@@ -430,6 +430,13 @@ HistoryDamaged = Kind(
     "that is kept, renames the list, and begins another one.",
     line="{node} cannot be read ({text}); all builds that are kept stay",
 )
+CopyDamaged = Kind(
+    "copy-damaged",
+    "file; reason",
+    "The history had a damaged copy of a build that the fabric holds or moves to. The controller "
+    "has written the copy again. Check the disk.",
+    line="{node} was damaged ({text}); the copy of this build is written again",
+)
 BuildSurveyed = Kind(
     "surveyed",
     "build; switches integer; read integer",

@@ -250,6 +250,7 @@ class Unwatched:
 def no_history():
     """Keeps no builds."""
     history = create_autospec(BuildHistory, instance=True)
+    history.take_damaged_copies.return_value = []
     history.kept_builds.return_value = history.entries_as_data.return_value = []
     history.take_damage_report.return_value = ""
     return history

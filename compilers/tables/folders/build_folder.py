@@ -39,8 +39,10 @@ from compilers.tables.build_codec import arrays_of, to_json
 from compilers.tables.folders.build_format import FORMAT
 from compilers.tables.folders.build_reading import (
     COMPILE_AGAIN,
+    damage_problems,
     no_build_reason,
     read_build,
+    read_manifest,
     unreadable_folder,
 )
 from compilers.tables.folders.folder_contents import (
@@ -58,7 +60,7 @@ from compilers.tables.folders.folder_contents import (
 from compilers.tables.folders.folder_files import FolderFiles, read
 from compilers.tables.folders.folder_moves import link_file
 from compilers.tables.folders.replaced_folder import new_build, undo
-from inventory.problems import InputError
+from inventory.problems import InputError, few
 
 READ_ATTEMPTS = 3
 """How often a build is read if another one takes its place each time."""
@@ -304,3 +306,26 @@ def load(folder: Path, expect: str = "", in_memory: bool = False) -> Build:
     if expect and build.identity != expect:
         raise unreadable_folder(folder, f"build {build.identity}, not {expect}")
     return build
+
+
+def require_undamaged(folder: Path, identity: str) -> None:
+    """Pass when every file of a build of one plane has its digest; the build is not read.
+
+    Args:
+        folder: of the build.
+        identity: the identity that the build must have.
+
+    Raises:
+        InputError: it is no build, one of another format or identity, or damaged; all damaged files
+            are named.
+    """
+    try:
+        with FolderFiles(folder) as files:
+            text, manifest = read_manifest(files)
+            problems = damage_problems(files, manifest["files"])
+    except OSError as error:
+        raise unreadable_folder(folder, *no_build_reason(folder)) from error
+    if problems:
+        raise InputError(few(problems))
+    if identity_of(text) != identity:
+        raise unreadable_folder(folder, f"build {identity_of(text)}, not {identity}")

@@ -654,6 +654,49 @@ def test_rollback_and_history(site):
         site.mover.roll_back("2" * 16)
 
 
+def turn_a_bit(file):
+    """Damage a file by one bit."""
+    content = bytearray(file.read_bytes())
+    content[-1] ^= 4
+    file.write_bytes(content)
+
+
+def with_damaged_copy(site):
+    """The history's copy of the build that the fabric holds is damaged; returns the file."""
+    site.until(lambda: site.fabric.complete)
+    site.step()
+    file = site.mover.history.place / site.old.identity / "arrays" / "far.npy"
+    turn_a_bit(file)
+    return file
+
+
+def test_a_damaged_copy_of_the_running_build_is_written_again_before_a_move(site):
+    """After the move there was no way back."""
+    file = with_damaged_copy(site)
+    target = read_once(site.folder.parent / "new")
+    site.mover.prepare(target, lambda _: None)
+    site.mover.move(target, True)
+    site.step()
+    assert site.told("copy-damaged") == ["a changed file"]
+    assert load(file.parents[1]).identity == site.old.identity
+    site.until(lambda: site.holds(site.new.identity))
+    shutil.rmtree(site.folder)
+    site.mover.roll_back()
+    site.until(lambda: site.holds(site.old.identity))
+
+
+def test_a_damaged_copy_is_called_damaged(site):
+    """It was called none of the builds that are kept, of which it was one."""
+    on_trial(site)
+    file = site.mover.history.place / site.new.identity / "arrays" / "far.npy"
+    turn_a_bit(file)
+    shutil.rmtree(site.folder)
+    with pytest.raises(InputError) as refused:
+        site.mover.history.read(site.new.identity)
+    text = f"{file}: required an undamaged copy of build {site.new.identity}, given a changed file"
+    assert str(refused.value) == f"{text}; apply this build again"
+
+
 def test_a_journal_that_cannot_be_written_is_told_once(site):
     site.journal.mkdir()
     (site.journal / "file").touch()
