@@ -6,7 +6,8 @@ header has one key that says what the frame is:
 - `pages`, to the HTTP process: pages, which readers get from now on. Its value has the name and the
   length of each page, in the order in which they follow each other in the body.
 - `reload`, to the HTTP process: the TLS files have changed.
-- `request`, to the controller: the number of a request, which the controller has to answer.
+- `request`, to the controller: the number of a request, which the controller has to answer. It has
+  the token, too: the controller checks again whether it is accepted.
 - `answer`, to the HTTP process: the number of the request that this answers.
 - `alive`, to the controller: a sign of life, as the process does not hang.
 - `wrong_token`, to the controller: the host that sent one.

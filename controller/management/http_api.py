@@ -57,6 +57,8 @@ class PassedRequest:
     """The query, of each key the last value."""
     actor: Actor
     """Who sends the request."""
+    secret: bytes
+    """The characters of the token."""
     body: bytes
     """The bytes of the body."""
 
@@ -249,9 +251,13 @@ class Api:
         """Refuse a request whose token's role is too low, and log that as an action.
 
         Raises:
-            Refusal: the role is too low.
+            Refusal: the role is too low, or the token was withdrawn while the body arrived.
         """
         actor = request.actor
+        sent = actor.name, actor.role, request.secret
+        if all((token.name, token.role, token.secret) != sent for token in self.tokens.accepted):
+            text = "required a token that is accepted, given one that was withdrawn meanwhile"
+            raise Refusal(401, text, WWW_Authenticate="Bearer")
         if ROLES.index(actor.role) < ROLES.index(needs):
             outcome = f"refused: needs the role {needs}"
             self.actions.write(actor, request.method, request.path, outcome)

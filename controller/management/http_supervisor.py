@@ -322,8 +322,9 @@ class HttpSupervisor:
             self._hub.sleep(wait)
         began = self._clock()
         try:
+            actor, secret = Actor(**header["actor"]), header["secret"].encode()
             request = PassedRequest(
-                header["method"], header["path"], header["query"], Actor(**header["actor"]), body
+                header["method"], header["path"], header["query"], actor, secret, body
             )
             answer = api.answer(request, header["needs"])
         except Exception as error:  # the process limits how many requests are unanswered

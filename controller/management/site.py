@@ -2,7 +2,7 @@
 
 `controller.management.http_process` serves it. A read is answered with the page that the controller
 sent last; a request that changes something is passed on to the controller. Tokens and roles are
-checked here, before the body of a request is read.
+checked here, before the body of a request is read. The controller checks them again afterwards.
 """
 
 from __future__ import annotations
@@ -308,14 +308,15 @@ class ManagementApi:
             requests = f"requests that need the role {role}, given a token of {token.role}"
             self._count_refusal(self.low_roles, token.name, f"lacks the role {role}", requests)
         actor = {"name": token.name, "role": token.role, "address": request.host}
-        header = {"method": method, "path": path, "query": request.query, "actor": actor}
+        header = {"method": method, "path": path, "query": request.query, "needs": role}
+        header |= {"actor": actor, "secret": token.secret.decode()}
         is_build = path == "/api/apply" and token.may(role)
         with self._only_build() if is_build else nullcontext():
             most_bytes = self._most_build if is_build else MOST_BODY
             body = await request.read(most_bytes) if token.may(role) else b""
             self.timer.stop_waiting_for(request.client)
             try:
-                return await self.ask({**header, "needs": role}, body)
+                return await self.ask(header, body)
             finally:
                 self.timer.start_waiting_for(request.client)
 

@@ -65,7 +65,8 @@ class Client:
 
     async def ask(self, header, body):
         words = (header[word] for word in ("method", "path", "query"))
-        request = PassedRequest(*words, Actor(**header["actor"]), body)
+        actor, secret = Actor(**header["actor"]), header["secret"].encode()
+        request = PassedRequest(*words, actor, secret, body)
         return self.api.answer(request, header["needs"])
 
     def faulted(self, what, text):

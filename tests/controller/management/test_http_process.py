@@ -331,6 +331,7 @@ def test_an_exception_in_an_answer_keeps_no_place():
     )
     process._queue_frame = frames.append
     header = {"request": 7, "method": "POST", "path": "/api/drain", "query": {}, "needs": "read"}
+    header["secret"] = TOKEN
     actor = {"name": "alice", "role": "operate", "address": "::1"}
     for one in ({**header, "actor": actor}, {**header, "actor": {}}):
         process._handle_frames(SimpleNamespace(recv=BytesIO(frame(one)).read), api)
@@ -360,6 +361,7 @@ def test_after_a_request_others_wait_for_as_long_as_it_took(monkeypatch):
     monkeypatch.setattr(process, "_make_changed_pages", lambda _: passes(0.01))
     actor = {"name": "alice", "role": "operate", "address": "::1"}
     header = {"request": 7, "path": "/api/build", "query": {}, "needs": "read", "actor": actor}
+    header["secret"] = TOKEN
     for method in ("POST", "GET", "GET"):
         one = frame({**header, "method": method})
         process._handle_frames(SimpleNamespace(recv=BytesIO(one).read), api)
@@ -443,6 +445,7 @@ def test_an_answer_is_not_given_to_the_next_process():
     )
     actor = {"name": "alice", "role": "operate", "address": "::1"}
     words = {"method": "POST", "path": "/api/drain", "query": {}, "needs": "operate"}
+    words["secret"] = TOKEN
     process._process = 1
     process._answer(api, {"request": 0, "actor": actor, **words}, b"{}")
     assert not process._frames

@@ -368,6 +368,23 @@ def test_builds_are_received_one_after_another(api):
     assert answer.status_code == 400  # the place is free again
 
 
+@pytest.mark.parametrize("change", ["withdrawn", "lowered"])
+def test_a_token_that_is_withdrawn_while_the_body_arrives_changes_nothing(api, tmp_path, change):
+    """Two minutes later, an upload that had begun before moved the fabric."""
+    asked = api.site.ask
+
+    async def late(header, body):
+        lowered = Token("alice", "read", TOKEN.encode())
+        api.api.tokens = Tokens(OTHERS if change == "withdrawn" else (lowered, *OTHERS))
+        return await asked(header, body)
+
+    api.site.ask = late
+    answer = api.post("/api/apply", headers=bearer(TOKEN), data=b"build")
+    assert (answer.status_code, answer.headers["WWW-Authenticate"]) == (401, "Bearer")
+    assert "withdrawn" in answer.json["error"]
+    assert not (tmp_path / ".build.actions").exists()
+
+
 def test_a_build_that_drips_keeps_no_place(api, monkeypatch):
     """One of a byte in four seconds kept all others out for as long as it lasted."""
     monkeypatch.setattr(site, "SLOW_START", -1.0)
