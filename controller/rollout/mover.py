@@ -680,7 +680,7 @@ class Mover:
             fabric.tell(events.BuildKept(fabric.identity, str(error)))
 
     def _fall_back_in_time(self, trial: Trial) -> None:
-        """Fall back once the time of the trial is over."""
+        """Fall back once the time of the trial is over; report once why that is refused."""
         fabric = self.fabric
         # If most have held the build on trial and are away, then management is: the fabric forwards
         # meanwhile. A move would come to each switch as it returns, and not in rounds.
@@ -688,11 +688,14 @@ class Mover:
             return
         if not trial.should_fall_back(fabric.clock(), self._is_in_place):
             return
-        self.fabric.tell(events.TrialOver(self.fabric.identity, trial.fallback))
         try:
             self.roll_back(by="not confirmed")
         except InputError as error:
-            self.fabric.tell(events.BuildKept(self.fabric.identity, str(error)))
+            if trial.refusal != str(error):
+                trial.refusal = str(error)
+                fabric.tell(events.ReturnRefused(trial.build, trial.fallback, trial.refusal))
+            return
+        fabric.tell(events.TrialOver(trial.build, trial.fallback))
 
     @property
     def _spared_builds(self) -> set[str]:

@@ -57,6 +57,8 @@ class Trial:
     held_by_most: bool = field(default=False, init=False)
     """Whether most switches were read to hold the build on trial, by this controller or an earlier
     one."""
+    refusal: str = field(default="", init=False)
+    """Why the fabric could not fall back last; "" before that."""
     _over_since: float = field(default=inf, init=False)
     """When `should_fall_back` was first asked after `ends`; inf before that."""
     _retry_at: float = field(default=-inf, init=False)

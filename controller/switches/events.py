@@ -469,6 +469,15 @@ TrialOver = Kind(
     line="build {node} was not confirmed: the fabric goes back to build {text}",
     text="{before}",
 )
+ReturnRefused = Kind(
+    "cannot-return",
+    "build; before; reason",
+    "Nobody confirmed a build on trial, but the fabric cannot move back to the build before. The "
+    "controller tries again every 30 s, and tells only a new reason. build: the build on trial, "
+    "which stays meanwhile. before: the build to which the fabric cannot move back.",
+    line="build {node} was not confirmed, but stays: the fabric cannot go back to {text}",
+    text="build {before}: {reason}",
+)
 ApiOpened = Kind(
     "api",
     "url; access",

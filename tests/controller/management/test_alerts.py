@@ -23,6 +23,7 @@ from controller.switches.events import (
     CableMisplaced,
     DriftFound,
     LinkSuppressed,
+    ReturnRefused,
     SwitchReaddressed,
     TablesRepaired,
 )
@@ -139,6 +140,7 @@ CASES = {
     "Drift": told(DriftFound("3", 1, 0, 0)),
     "AuditLate": exports("polarfab_oldest_audit_seconds", "1300"),
     "MoveFailed": told(BuildKept("x", "why")),
+    "CannotReturn": told(ReturnRefused("x", "y", "why")),
     "MoveWaits": lambda site: site.parts.update(rollout={"waits_for": "the disk"}),
     "BuildOnTrial": lambda site: site.parts.update(rollout={"until": 1e9}),
     "NoLeader": lambda site: site.parts.update(leading=FOLLOW),

@@ -697,6 +697,28 @@ def test_a_damaged_copy_is_called_damaged(site):
     assert str(refused.value) == f"{text}; apply this build again"
 
 
+def test_a_return_that_cannot_be_made_is_told_once(site):
+    """Each 30 s it was told, and logged as an action, that the fabric goes back."""
+    on_trial(site)
+    file = site.mover.history.place / site.old.identity / "arrays" / "far.npy"
+    turn_a_bit(file)
+    site.start()
+    site.until(lambda: site.fabric.complete)
+    site.now += WITHIN
+    told = []
+    for _ in range(4):
+        site.step()
+        site.now += FALL_BACK_RETRY
+        told += site.fabric.take_events()
+    kinds = [event.kind for event in told]
+    assert kinds.count("cannot-return") == 1
+    assert not {"unconfirmed", "kept"} & {*kinds}
+    assert str(file) in told[kinds.index("cannot-return")].text
+    turn_a_bit(file)
+    site.until(lambda: site.holds(site.old.identity))
+    assert site.told("unconfirmed") == [site.old.identity]
+
+
 def test_a_journal_that_cannot_be_written_is_told_once(site):
     site.journal.mkdir()
     (site.journal / "file").touch()
