@@ -31,9 +31,12 @@ MOST_BODY = 64 * 1024
 MOST_DROPPED = 1 << 20
 """Most bytes of a refused body that are read and dropped. A sender reads the answer, which says why
 it is refused, only after it has sent the body."""
-SLOW_START, LEAST_RATE = 10.0, 10_000
-"""Seconds after which a body has to have arrived at so many bytes a second. A slower one would keep
-the only place for builds."""
+SLOW_START, LEAST_RATE = 10.0, 100_000
+"""Seconds that any body may take, and bytes a second at which the rest of a longer one has to come.
+A slower one would keep the only place for builds."""
+LONGEST_UPLOAD, LARGE_BODY_RATE = 60.0, 1_000_000
+"""Most seconds that a body may take, and bytes a second at which one has to come that takes longer.
+"""
 CHUNK = 64 * 1024
 """Bytes of an answer that are sent at once."""
 MOST_GUESSES = 10
@@ -466,8 +469,8 @@ class Request:
         body = bytearray()
         while not self.ended:
             body += await self._next()
-            if monotonic() - began > SLOW_START + len(body) / LEAST_RATE:
-                raise Refusal(408, f"required a body at {LEAST_RATE:,} bytes a second or more")
+            if monotonic() - began > _patience(len(body)):
+                raise Refusal(408, TOO_SLOW)
             if len(body) > most_bytes:
                 raise Refusal(413, f"required a body of at most {most_bytes:,} bytes")
         return body
@@ -486,6 +489,23 @@ class Request:
         if message["type"] != "http.request":
             raise Refusal(400, "the client is gone")
         return bytes(message.get("body", b""))
+
+
+TOO_SLOW = (
+    f"required a body at {LEAST_RATE:,} bytes a second or more, and after {LONGEST_UPLOAD:g} s"
+    f" at {LARGE_BODY_RATE:,}"
+)
+"""Why a body is refused that comes too slowly."""
+
+
+def _patience(received: int) -> float:
+    """Most seconds that may have passed when so many bytes of a body have arrived.
+
+    >>> [_patience(megabytes * 1_000_000) for megabytes in (0, 1, 5, 50, 500)]
+    [10.0, 20.0, 60.0, 60.0, 500.0]
+    """
+    longest = max(LONGEST_UPLOAD, received / LARGE_BODY_RATE)
+    return min(SLOW_START + received / LEAST_RATE, longest)
 
 
 async def _send_answer(answer: Answer, request: Request, send: Send) -> None:

@@ -385,14 +385,21 @@ def test_a_token_that_is_withdrawn_while_the_body_arrives_changes_nothing(api, t
     assert not (tmp_path / ".build.actions").exists()
 
 
-def test_a_build_that_drips_keeps_no_place(api, monkeypatch):
-    """One of a byte in four seconds kept all others out for as long as it lasted."""
-    monkeypatch.setattr(site, "SLOW_START", -1.0)
-    answer = api.post("/api/apply", headers=bearer(TOKEN), data=b"build")
-    assert (answer.status_code, answer.json["error"]) == (
-        408,
-        "required a body at 10,000 bytes a second or more",
-    )
+@pytest.mark.parametrize(
+    ("seconds", "size", "status"),
+    [(9, 5, 400), (11, 5, 408), (59, 6_000_000, 400), (61, 6_000_000, 408), (61, 62_000_000, 400)],
+)
+def test_a_build_that_drips_keeps_no_place(api, monkeypatch, seconds, size, status):
+    """One of 1.3 MB kept the builds of others out for two minutes."""
+    times = iter([0.0, *[0.0] * (size // 65536), *[float(seconds)] * 2])
+    monkeypatch.setattr(site, "monotonic", lambda: next(times))
+    monkeypatch.setattr(Mover, "most_switches", 1000)
+    answer = api.post("/api/apply", headers=bearer(TOKEN), data=bytes(size))
+    assert answer.status_code == status
+    if status == 408:
+        assert answer.json["error"] == (
+            "required a body at 100,000 bytes a second or more, and after 60 s at 1,000,000"
+        )
 
 
 @pytest.mark.parametrize("large", ["path", "query", "header"])
