@@ -29,7 +29,7 @@ from compilers.proof.proof_options import ProofOptions
 from compilers.proof.walks.delivery import verify
 from compilers.proof.walks.delivery_report import Report
 from compilers.tables.folders.build_folder import load, require_undamaged, write
-from compilers.tables.folders.folder_contents import MANIFEST, VERIFIED
+from compilers.tables.folders.folder_contents import MANIFEST, VERIFIED, last_build_place
 from compilers.tables.folders.folder_contents import identity_in as identity_of_folder
 from compilers.tables.folders.folder_moves import try_to_remove
 from compilers.tables.folders.replaced_folder import new_build, replaced
@@ -184,8 +184,12 @@ class BuildHistory:
         return None
 
     def _folder_of(self, identity: str) -> Path | None:
-        """The folder of a build: of the history, else the controller's; None if neither has it."""
-        folders = self.place / identity, self.folder
+        """The folder of a build; None if there is none.
+
+        It is that of the history, else the controller's, else the last build that was in the
+        controller's before (`compilers.tables.folders.replaced_folder`).
+        """
+        folders = self.place / identity, self.folder, last_build_place(self.folder)
         return next((folder for folder in folders if _identity(folder) == identity), None)
 
     def kept_builds(self) -> list[str]:

@@ -719,6 +719,17 @@ def test_a_return_that_cannot_be_made_is_told_once(site):
     assert site.told("unconfirmed") == [site.old.identity]
 
 
+def test_a_trial_falls_back_to_the_last_build_of_the_folder(site, saved):
+    """Where the history was gone, the build stayed that nobody confirmed."""
+    on_trial(site)
+    shutil.copytree(saved.folder / "build", site.folder.with_name(".build.last"))
+    shutil.rmtree(site.mover.history.place)
+    site.start()
+    site.until(lambda: site.fabric.complete)
+    site.now += WITHIN
+    site.until(lambda: site.holds(site.old.identity))
+
+
 def test_a_journal_that_cannot_be_written_is_told_once(site):
     site.journal.mkdir()
     (site.journal / "file").touch()
