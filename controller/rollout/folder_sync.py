@@ -129,6 +129,7 @@ class FolderSync:
             self._history.record_held(current, by, spare)
             # Not where somebody has put another build there meanwhile, or the same one again.
             if may_install:
+                self._history.keep(current)
                 self._history.install(current.identity, replaceable, stamp)
 
         self._writes.add(write, self._take_result)

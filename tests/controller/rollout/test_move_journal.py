@@ -685,6 +685,15 @@ def test_a_damaged_copy_of_the_running_build_is_written_again_before_a_move(site
     site.until(lambda: site.holds(site.old.identity))
 
 
+def test_a_copy_that_is_damaged_during_the_move_to_it_still_comes_into_the_folder(site):
+    """The folder kept the old build, and nobody was told."""
+    site.move()
+    turn_a_bit(site.mover.history.place / site.new.identity / "arrays" / "far.npy")
+    site.until(lambda: site.holds(site.new.identity))
+    site.step()
+    assert load(site.folder).identity == site.new.identity
+
+
 def test_a_damaged_copy_is_called_damaged(site):
     """It was called none of the builds that are kept, of which it was one."""
     on_trial(site)
