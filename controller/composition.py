@@ -11,7 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
-from time import monotonic
+from time import monotonic, time
 from typing import TYPE_CHECKING, Any
 
 from compilers.tables.folders.folder_contents import MANIFEST
@@ -279,9 +279,14 @@ class Controller:
             self.watchdog.step("reading tokens again", self.api.read_tokens_again)
 
     def _look_for_certificates(self, now: bool = False) -> None:
-        """Begin to read certificates and revocation lists if they have changed, or in any case."""
+        """Begin to read certificates and revocation lists if they have changed, or in any case.
+
+        What is wrong with those in use is reported.
+        """
         if self.entrance.tls:
             self.entrance.tls.look(in_thread, now)
+            for fault in self.entrance.tls.new_faults(time()):
+                self.fabric.tell(events.CertificatesFaulty(fault.file, str(fault)))
 
     def _use_certificates(self) -> None:
         """Use the certificates and revocation lists that were read since the last call."""
@@ -296,7 +301,8 @@ class Controller:
                 if self._http:
                     self._http.renew_certificates(tls_files.contents)
         except (InputError, OSError) as error:
-            self.fabric.tell(events.CertificatesKept(file, str(error)))
+            reason = "; ".join(str(error).splitlines())
+            self.fabric.tell(events.CertificatesKept(file, reason))
 
     def end(self, why: str) -> None:
         """End the controller, and report that in a last line.

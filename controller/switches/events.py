@@ -349,8 +349,17 @@ CertificatesLoaded = Kind(
 CertificatesKept = Kind(
     "certificates-kept",
     "file; reason",
-    "TLS files have changed, but cannot be used. The old files stay in use.",
+    "TLS files have changed, but cannot be used, or are worse than the old ones. The old files "
+    "stay in use.",
     line="the certificates in use stay, the new ones cannot be used: {text}",
+)
+CertificatesFaulty = Kind(
+    "certificates-faulty",
+    "file; reason",
+    "The TLS files in use have a fault, because of which peers refuse the controller, or the "
+    "controller refuses peers: a certificate or a revocation list has expired, is not valid yet, "
+    "is of another authority, or is damaged.",
+    line="the certificates in use have a fault: {text}",
 )
 
 

@@ -16,11 +16,12 @@ from math import inf
 from operator import attrgetter
 from pathlib import Path
 from ssl import SSLCertVerificationError, cert_time_to_seconds
-from time import monotonic
+from time import monotonic, time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from controller.settings import Tls
-from inventory.problems import InputError
+from controller.switches.connections.tls_faults import Span, TlsFaults
+from inventory.problems import InputError, Problem
 
 CRL = b"-----BEGIN X509 CRL-----"
 """The first line of a revocation list."""
@@ -30,7 +31,7 @@ LONGEST_NAME = 255
 """The longest name in a certificate that may be a node's."""
 
 if TYPE_CHECKING:
-    from cryptography.x509 import CertificateRevocationList
+    from cryptography.x509 import Certificate, CertificateRevocationList
 
 _Stamp = tuple[tuple[int, int, int], ...]
 """Of each file the time of its last change, its size, and its inode."""
@@ -84,20 +85,34 @@ class TlsFiles:
         """Whether it was told that it does not end."""
         self._must_read = False
         """Whether the next look reads the files in any case."""
+        self._told_faults: frozenset[str] = frozenset()
+        """What `new_faults` has returned and is still wrong."""
+        self._faults: TlsFaults | None = None
+        """What is wrong with the files in use; None before any are."""
         self._load()
 
     def _load(self) -> None:
-        """Read all files."""
+        """Read all files.
+
+        Raises:
+            InputError: they cannot be used, or are worse than those in use.
+        """
         stamp = _stamp(self.tls)
         switches, store = self.tls.context(), self.tls.client_context()
         contents = _contents(self.tls)
         lists = revocation_lists(self.tls.revoked) if self.tls.revoked else []
         # The file has the certificates of intermediate authorities, too.
-        expires = {"certificate": min(_valid_until(self.tls.certificate))}
+        certificates, authorities = _certificates(self.tls.certificate), []
         with suppress(InputError):  # OpenSSL takes authorities in forms that have no metric here
-            expires["authority"] = min(_valid_until(self.tls.authority))
-        ends = [end for end in map(_end_of, lists) if end < inf]
-        expires |= {"revocation list": min(ends)} if ends else {}
+            authorities = _certificates(self.tls.authority)
+        ends = {
+            "certificate": [Span.of(certificate).end for certificate in certificates],
+            "authority": [Span.of(authority).end for authority in authorities],
+            "revocation list": [end for end in map(_end_of, lists) if end < inf],
+        }
+        faults = TlsFaults(self.tls, certificates, authorities, lists)
+        if self._faults and (worse := faults.worse_than(self._faults, time())):
+            raise InputError(worse)
         if _stamp(self.tls) != stamp:
             raise InputError.of(
                 key="tls_cert",
@@ -105,7 +120,8 @@ class TlsFiles:
                 given="files that change",
                 todo="wait until they are written",
             )
-        self.switches, self.store, self.expires = switches, store, expires
+        self.switches, self.store, self._faults = switches, store, faults
+        self.expires = {file: min(moments) for file, moments in ends.items() if moments}
         self.contents = contents
         lists_of: dict[tuple[str, ...], list[_RevocationList]] = {}
         for crl in sorted(lists, key=attrgetter("last_update_utc")):
@@ -169,6 +185,16 @@ class TlsFiles:
             raise
         self._stamp_when_read = self._last_stamp
         return True
+
+    def new_faults(self, now: float) -> list[Problem]:
+        """What is wrong with the files in use, of which each fault is returned once.
+
+        Args:
+            now: the seconds since the epoch.
+        """
+        problems = self._faults.problems(now) if self._faults else []
+        told, self._told_faults = self._told_faults, frozenset(map(str, problems))
+        return [problem for problem in problems if str(problem) not in told]
 
     def _list_for(self, certificate: Mapping[str, Any], now: float) -> _RevocationList:
         """The revocation list that counts for a certificate, as in OpenSSL.
@@ -253,7 +279,7 @@ def issuer_words(certificate: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _end_of(crl: CertificateRevocationList) -> float:
     """Until when a list is good, in seconds since the epoch."""
-    return crl.next_update_utc.timestamp() if crl.next_update_utc else inf
+    return Span.of_list(crl).end
 
 
 def _issuer_of(crl: CertificateRevocationList) -> tuple[str, ...]:
@@ -319,8 +345,8 @@ def revocation_lists(file: Path) -> list[CertificateRevocationList]:
     return lists
 
 
-def _valid_until(file: Path) -> list[float]:
-    """Until when each certificate of a file is valid, in seconds since the epoch; one at least.
+def _certificates(file: Path) -> list[Certificate]:
+    """The certificates of a file; one at least.
 
     Raises:
         InputError: one is in a form that OpenSSL takes, but not in PEM's usual one (RFC 7468, §5).
@@ -328,7 +354,7 @@ def _valid_until(file: Path) -> list[float]:
     from cryptography.x509 import load_pem_x509_certificates
 
     try:
-        certificates = load_pem_x509_certificates(file.read_bytes())
+        return load_pem_x509_certificates(file.read_bytes())
     except ValueError as error:
         raise InputError.of(
             file=str(file),
@@ -337,7 +363,6 @@ def _valid_until(file: Path) -> list[float]:
             given="one in another form, such as BEGIN TRUSTED CERTIFICATE",
             todo="write it by `openssl x509 -in FILE`",
         ) from error
-    return [certificate.not_valid_after_utc.timestamp() for certificate in certificates]
 
 
 def _contents(tls: Tls) -> dict[str, bytes]:

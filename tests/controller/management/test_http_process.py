@@ -16,6 +16,7 @@ import sys
 import time
 from collections import Counter
 from contextlib import contextmanager, suppress
+from datetime import UTC, datetime, timedelta
 from io import BytesIO
 from pathlib import Path
 from threading import Event, Thread
@@ -270,8 +271,8 @@ def test_new_certificates_are_used_by_new_connections(build, tmp_path):
     authority, files = trustme.CA(), [tmp_path / name for name in ("key", "cert", "ca")]
     authority.cert_pem.write_to_path(files[2])
 
-    def issue():
-        issued = authority.issue_cert("127.0.0.1")
+    def issue(end=None):
+        issued = authority.issue_cert("127.0.0.1", not_after=end)
         issued.private_key_pem.write_to_path(files[0])
         issued.cert_chain_pems[0].write_to_path(files[1])
 
@@ -279,18 +280,22 @@ def test_new_certificates_are_used_by_new_connections(build, tmp_path):
         with context.wrap_socket(connected(controller.http), server_hostname="127.0.0.1") as client:
             return client.getpeercert()["serialNumber"]
 
-    issue()
+    expired = datetime.now(UTC) - timedelta(days=1)
+    issue(expired)
     context = ssl.create_default_context(cafile=files[2])
     options = ("--tls-key", files[0], "--tls-cert", files[1], "--tls-ca", files[2])
     with running(tmp_path, build, *options, scheme="https") as controller:
+        until(lambda: controller.said("certificates-faulty"), "that it has expired", LIMIT)
+        issue()
+        controller.process.send_signal(signal.SIGHUP)
         until(lambda: controller.answers(context), "an answer", LIMIT)
         first, child = serial(), controller.child()
         issue()
         controller.process.send_signal(signal.SIGHUP)  # `test_store_live` waits until it looks
         until(lambda: serial() != first, "the new certificate", LIMIT)
         assert controller.child() == child
-        until(lambda: controller.said("certificates"), "an event", LIMIT)
-        files[1].write_text("no certificate")
+        until(lambda: len(controller.said("certificates")) == 2, "an event", LIMIT)
+        issue(expired)
         controller.process.send_signal(signal.SIGHUP)
         until(lambda: controller.said("certificates-kept"), "the one in use stays", LIMIT)
         os.kill(child, signal.SIGKILL)

@@ -7,6 +7,7 @@ import os
 import ssl
 from contextlib import suppress
 from dataclasses import replace
+from operator import attrgetter
 from time import time
 
 import pytest
@@ -278,6 +279,106 @@ def test_good_files_that_could_not_be_read_once_are_read_later(tls, monkeypatch)
 
 
 YESTERDAY = datetime.datetime.now(datetime.UTC) - datetime.timedelta(days=1)
+TOMORROW = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=1)
+
+
+def issue(tls, authority, start=None, end=None):
+    """Put a certificate that is valid from and until these times into our files."""
+    issued = authority.issue_cert("controller.example", not_before=start, not_after=end)
+    tls.key.write_bytes(issued.private_key_pem.bytes())
+    tls.certificate.write_bytes(issued.cert_chain_pems[0].bytes())
+
+
+def turned(pem):
+    """A file in PEM with a bit of the last byte turned, which belongs to the signature."""
+    first, *lines, last = pem.splitlines()
+    der = base64.b64decode(b"".join(lines))
+    return b"\n".join((first, base64.b64encode(der[:-1] + bytes([der[-1] ^ 1])), last))
+
+
+WORSE = {
+    "expired": (
+        lambda tls, of: issue(tls, of, end=YESTERDAY),
+        "tls_cert: required a certificate that is valid now, given one that expired on",
+    ),
+    "not valid yet": (
+        lambda tls, of: issue(tls, of, start=TOMORROW),
+        "tls_cert: required a certificate that is valid now, given one that is not valid before",
+    ),
+    "damaged": (
+        lambda tls, _: tls.certificate.write_bytes(turned(tls.certificate.read_bytes())),
+        "tls_cert: required a certificate as its authority has signed it",
+    ),
+    "damaged authority": (
+        lambda tls, _: tls.authority.write_bytes(turned(tls.authority.read_bytes())),
+        "tls_ca: required a certificate as its authority has signed it",
+    ),
+    "expired list": (
+        lambda tls, of: tls.revoked.write_bytes(revocation_list(of, [], days=-1)),
+        "which is in tls_ca, given one that expired on",
+    ),
+    "list of another authority": (
+        lambda tls, _: tls.revoked.write_bytes(revocation_list(OTHER, [])),
+        "which is in tls_ca, given lists of another authority",
+    ),
+    "damaged list": (
+        lambda tls, _: tls.revoked.write_bytes(turned(tls.revoked.read_bytes())),
+        "which is in tls_ca, given other signatures",
+    ),
+}
+"""How files become worse, and what is said of them."""
+
+
+@pytest.mark.parametrize("fault", WORSE)
+def test_files_that_are_worse_than_those_in_use_are_refused(tls, authority, fault):
+    """They were taken, and one heard of it only when the next switch was refused."""
+    files, (spoil, said) = TlsFiles(tls), WORSE[fault]
+    assert files.new_faults(time()) == []
+    before, contents = files.switches, files.contents
+    good = {file: file.read_bytes() for file in (tls.key, tls.certificate, tls.authority)}
+    good[tls.revoked] = tls.revoked.read_bytes()
+    spoil(tls, authority)
+    with pytest.raises(InputError, match=said):
+        looked(files, now=True)
+    assert (files.switches, files.contents, files.new_faults(time())) == (before, contents, [])
+    for file, content in good.items():
+        file.write_bytes(content)
+    assert looked(files, now=True)
+
+
+@pytest.mark.parametrize("fault", WORSE)
+def test_what_is_wrong_with_files_at_the_start_is_said(tls, authority, fault):
+    """A controller ran without a word, and no switch could connect."""
+    spoil, said = WORSE[fault]
+    spoil(tls, authority)
+    files = TlsFiles(tls)
+    (problem,) = files.new_faults(time())
+    assert said in str(problem)
+    assert files.new_faults(time()) == [], "it is said once"
+    assert looked(files, now=True), "no worse than those in use"
+
+
+def test_what_ends_while_it_is_in_use_is_said(tls):
+    files = TlsFiles(tls)
+    later = time() + 2 * 86400
+    assert [problem.key for problem in files.new_faults(later)] == ["tls_crl"]
+    assert files.new_faults(later) == files.new_faults(time()) == []
+    end = files.expires["authority"]
+    assert {*map(attrgetter("key"), files.new_faults(end + 1))} == {"tls_cert", "tls_ca", "tls_crl"}
+
+
+def test_an_authority_loses_its_list_only_with_its_place(tls, authority):
+    """Switches of an authority that has lost its list would be refused."""
+    old, ca = trustme.CA(), tls.authority.read_bytes()
+    tls.authority.write_bytes(old.cert_pem.bytes() + ca)
+    tls.revoked.write_bytes(revocation_list(old, []) + revocation_list(authority, []))
+    files, name = TlsFiles(tls), x509.load_pem_x509_certificate(ca).subject
+    tls.revoked.write_bytes(revocation_list(old, []))
+    unit = name.get_attributes_for_oid(x509.NameOID.ORGANIZATIONAL_UNIT_NAME)[0].value
+    with pytest.raises(InputError, match=f"a valid list of .*{unit}"):
+        looked(files, now=True)
+    tls.authority.write_bytes(old.cert_pem.bytes())  # with that authority itself
+    assert looked(files, now=True)
 
 
 def handshake(tls, authority, certificate):
@@ -317,14 +418,15 @@ def handshake(tls, authority, certificate):
         ("ours has expired", "it refuses our certificate: it has expired"),
     ],
 )
-def test_why_a_handshake_fails_is_said(tls, authority, tmp_path, fault, said):
+def test_why_a_handshake_fails_is_said(tls, authority, fault, said):
     """The log had the name of OpenSSL's error, whatever was wrong with the certificate."""
     other, end = trustme.CA(), YESTERDAY if fault == "expired" else None
-    if fault == "ours has expired":
-        issued = authority.issue_cert("controller.example", not_after=YESTERDAY)
-        (tmp_path / "key.pem").write_bytes(issued.private_key_pem.bytes())
-        (tmp_path / "cert.pem").write_bytes(issued.cert_chain_pems[0].bytes())
-    shown = (other if fault == "stranger" else authority).issue_cert("3.lab.example", not_after=end)
+    start = TOMORROW if fault == "not valid yet" else None
+    if fault.startswith("ours"):
+        issue(tls, authority, *((None, YESTERDAY) if fault == "ours has expired" else (TOMORROW,)))
+    shown = (other if fault == "stranger" else authority).issue_cert(
+        "3.lab.example", not_before=start, not_after=end
+    )
     trusted = other if fault == "knows another authority" else authority
     assert handshake(TlsFiles(replace(tls, revoked=None)), trusted, shown).startswith(said)
 

@@ -1,0 +1,215 @@
+"""What is wrong with TLS files that can be read: their times, signatures and authorities. No I/O.
+
+OpenSSL takes such files, and then each peer refuses us, or we refuse each peer.
+`controller.switches.connections.tls_files` reads the files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import InitVar, dataclass, field
+from math import inf
+from time import gmtime, strftime
+from typing import TYPE_CHECKING, NamedTuple
+
+from controller.settings import Tls
+from inventory.problems import Problem, first_names
+
+if TYPE_CHECKING:
+    from cryptography.x509 import Certificate, CertificateRevocationList, Name
+
+MOST_NAMED = 3
+"""Most authorities that a fault names."""
+
+
+class Span(NamedTuple):
+    """When a certificate or a list is valid, in seconds since the epoch."""
+
+    start: float
+    """From when on."""
+    end: float
+    """Until when."""
+
+    def fault(self, now: float) -> str:
+        """Why it is not valid now; "" if it is."""
+        if self.end < now:
+            return f"expired on {_date(self.end)}"
+        return f"is not valid before {_date(self.start)}" if now < self.start else ""
+
+    @classmethod
+    def of(cls, certificate: Certificate) -> Span:
+        """When a certificate is valid."""
+        start, end = certificate.not_valid_before_utc, certificate.not_valid_after_utc
+        return cls(start.timestamp(), end.timestamp())
+
+    @classmethod
+    def of_list(cls, crl: CertificateRevocationList) -> Span:
+        """When a revocation list is valid."""
+        end = crl.next_update_utc
+        return cls(crl.last_update_utc.timestamp(), end.timestamp() if end else inf)
+
+
+@dataclass(slots=True)
+class TlsFaults:
+    """The faults of files, which depend on the time."""
+
+    tls: Tls
+    """The files."""
+    certificates: Sequence[Certificate]
+    """Our certificate, and those of intermediate authorities in its file."""
+    authorities: Sequence[Certificate]
+    """The certificates of authorities; none if they are in a form that only OpenSSL reads."""
+    lists: InitVar[Sequence[CertificateRevocationList]]
+    """The revocation lists, which may be large and are not kept."""
+    _broken: list[Problem] = field(init=False, default_factory=list)
+    """The certificates whose signature is not that of their authority."""
+    _lists_of: dict[str, list[Span]] = field(init=False, default_factory=dict)
+    """The lists that each authority has signed, by its name."""
+    _issuers: frozenset[str] = field(init=False)
+    """The names in all lists."""
+
+    def __post_init__(self, lists: Sequence[CertificateRevocationList]) -> None:
+        known = (*self.certificates, *self.authorities)
+        for key, file, certificates in (
+            ("tls_cert", self.tls.certificate, self.certificates),
+            ("tls_ca", self.tls.authority, self.authorities),
+        ):
+            self._broken += [
+                Problem(
+                    file=str(file),
+                    key=key,
+                    required="a certificate as its authority has signed it",
+                    given=f"one of {_name(certificate.subject)} with another signature",
+                )
+                for certificate in certificates
+                if not _is_signed(certificate, known)
+            ]
+        for authority in self.authorities:
+            signed = [Span.of_list(crl) for crl in lists if _has_signed(authority, crl)]
+            self._lists_of.setdefault(_name(authority.subject), []).extend(signed)
+        self._issuers = frozenset(_name(crl.issuer) for crl in lists)
+
+    def problems(self, now: float) -> list[Problem]:
+        """What is wrong at a time, in seconds since the epoch."""
+        problems = [
+            self._invalid("tls_cert", f"one that {fault}")
+            for fault in _faults(map(Span.of, self.certificates), now)[:1]
+        ]
+        # An authority that has expired may stay beside the one that takes its place.
+        faults = _faults(map(Span.of, self.authorities), now)
+        if faults and len(faults) == len(self.authorities):
+            problems.append(self._invalid("tls_ca", f"one that {faults[0]}"))
+        problems += self._broken
+        if self.tls.revoked and self._lists_of and not self.covered(now):
+            problems.append(self._uncovered([*self._lists_of], now))
+        return problems
+
+    def worse_than(self, before: TlsFaults, now: float) -> list[Problem]:
+        """What is wrong with these files at a time that is not wrong with others.
+
+        Args:
+            before: the others.
+            now: the time, in seconds since the epoch.
+        """
+        had = {problem.key for problem in before.problems(now)}
+        problems = [problem for problem in self.problems(now) if problem.key not in had]
+        # The certificates of an authority without a list are refused.
+        lost = before.covered(now) & (self._lists_of.keys() - self.covered(now))
+        if self.tls.revoked and lost and "tls_crl" not in {problem.key for problem in problems}:
+            problems.append(self._uncovered(sorted(lost), now))
+        return problems
+
+    def covered(self, now: float) -> set[str]:
+        """The authorities with a list that is valid."""
+        return {
+            name
+            for name, spans in self._lists_of.items()
+            if any(not span.fault(now) for span in spans)
+        }
+
+    def _uncovered(self, authorities: Sequence[str], now: float) -> Problem:
+        """The problem of authorities without a list that is valid."""
+        old = [fault for name in authorities for fault in _faults(self._lists_of[name], now)]
+        issuers = sorted(self._issuers.difference(authorities))
+        others = f"lists of {first_names(issuers, MOST_NAMED)}" if issuers else "other signatures"
+        return Problem(
+            file=str(self.tls.revoked),
+            key="tls_crl",
+            required=f"a valid list of {first_names(authorities, MOST_NAMED)}, which is in tls_ca",
+            given=f"one that {old[-1]}" if old else others,
+        )
+
+    def _invalid(self, key: str, given: str) -> Problem:
+        """The problem of certificates that are not valid now."""
+        file = self.tls.certificate if key == "tls_cert" else self.tls.authority
+        return Problem(
+            file=str(file), key=key, required="a certificate that is valid now", given=given
+        )
+
+
+def _faults(spans: Iterable[Span], now: float) -> list[str]:
+    """Why some of these are not valid now."""
+    return [*filter(None, (span.fault(now) for span in spans))]
+
+
+def _date(moment: float) -> str:
+    """A time in messages."""
+    return strftime("%Y-%m-%d %H:%M:%S UTC", gmtime(moment))
+
+
+def _name(name: Name) -> str:
+    """The name of an authority in messages; its types do not count, as in `issuer_words`."""
+    text = ", ".join(str(part.value) for part in name)
+    return text if text.isprintable() else repr(text)
+
+
+def _key_ids(certificate: Certificate) -> tuple[bytes | None, bytes | None]:
+    """The number of the key that has signed a certificate, and that of its own; None if unknown."""
+    from cryptography.x509 import (
+        AuthorityKeyIdentifier,
+        ExtensionNotFound,
+        SubjectKeyIdentifier,
+    )
+
+    signer = own = None
+    # Extensions that cannot be read are ValueErrors.
+    with suppress(ExtensionNotFound, ValueError):
+        found = certificate.extensions.get_extension_for_class(AuthorityKeyIdentifier)
+        signer = found.value.key_identifier
+    with suppress(ExtensionNotFound, ValueError):
+        own = certificate.extensions.get_extension_for_class(SubjectKeyIdentifier).value.digest
+    return signer, own
+
+
+def _is_signed(certificate: Certificate, known: Iterable[Certificate]) -> bool:
+    """Whether a certificate has its authority's signature, as far as we know that authority."""
+    from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+
+    signer, is_signed = _key_ids(certificate)[0], True
+    for authority in known:
+        if authority.subject != certificate.issuer:
+            continue
+        if None not in (signer, own := _key_ids(authority)[1]) and signer != own:
+            continue  # another one of this name
+        try:
+            certificate.verify_directly_issued_by(authority)
+        except InvalidSignature:
+            is_signed = False
+        except (TypeError, ValueError, UnsupportedAlgorithm):
+            return True  # of a kind that only OpenSSL knows
+        else:
+            return True
+    return is_signed
+
+
+def _has_signed(authority: Certificate, crl: CertificateRevocationList) -> bool:
+    """Whether an authority has signed a list; of keys that only OpenSSL knows, the name counts."""
+    from cryptography.exceptions import UnsupportedAlgorithm
+
+    if _name(authority.subject) != _name(crl.issuer):
+        return False
+    try:
+        return crl.is_signature_valid(authority.public_key())  # type: ignore[arg-type]
+    except (TypeError, ValueError, UnsupportedAlgorithm):
+        return True
