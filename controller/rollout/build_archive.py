@@ -47,6 +47,8 @@ MOST_DIRECTORY = 1 << 16
 """Largest central directory of an archive in bytes; a build has less than a hundred files.
 
 `zipfile` reads the directory at once: one of a million files keeps all other work waiting."""
+MOST_HEADERS = 2 * MOST_DIRECTORY
+"""Most bytes of an archive besides its files: its directory, and the header of each file."""
 END_RECORD, END_RECORD_BYTES, LONGEST_COMMENT = b"PK\5\6", 22, 1 << 16
 """How the record at the end of an archive begins, its length, and that of a comment after it."""
 ZIP64_LOCATOR, ZIP64_LOCATOR_BYTES = b"PK\6\7", 20
@@ -80,7 +82,7 @@ def most_archive(switches: int) -> int:
 
     Files are stored, or deflated, which makes none longer by more than its header.
     """
-    return _most_unpacked(switches) + 2 * MOST_DIRECTORY
+    return _most_unpacked(switches) + MOST_HEADERS
 
 
 def unpack(
@@ -120,11 +122,11 @@ def _opened(data: bytes) -> ZipFile:
     """Open an archive whose central directory is small (APPNOTE.TXT of PKWARE, 4.3.16).
 
     Its files are stored or deflated: of other methods `zipfile` unpacks a whole file at once,
-    however large that becomes.
+    however large that becomes. `zipfile` ignores what stands before, between and after the files.
 
     Raises:
-        BadZipFile: it is no archive, its directory is larger than `MOST_DIRECTORY`, or a file is
-            packed by another method.
+        BadZipFile: it is no archive, its directory is larger than `MOST_DIRECTORY`, a file is
+            packed by another method, or there is something besides the files.
     """
     # As `zipfile` looks for the end record: at the very end, else before a comment.
     end = len(data) - END_RECORD_BYTES
@@ -137,6 +139,10 @@ def _opened(data: bytes) -> ZipFile:
     archive = ZipFile(io.BytesIO(data))
     if not {entry.compress_type for entry in archive.infolist()} <= {ZIP_STORED, ZIP_DEFLATED}:
         raise BadZipFile("files that are neither stored nor deflated")
+    first = min((entry.header_offset for entry in archive.infolist()), default=0)
+    packed_bytes = sum(entry.compress_size for entry in archive.infolist())
+    if first or archive.comment or len(data) > packed_bytes + MOST_HEADERS:
+        raise BadZipFile("bytes that belong to no file")
     return archive
 
 

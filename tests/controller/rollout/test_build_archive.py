@@ -151,6 +151,37 @@ def test_what_is_squeezed_and_garbled_is_refused(tmp_path, read, method, header)
         read(data[:place] + b"\xff" * 4 + data[place + 4 :], *where)
 
 
+def with_gap(data, size):
+    """The archive of one file, with so many bytes between the file and the directory."""
+    start, end = data.rindex(b"PK\1\2"), data.rindex(b"PK\5\6")
+    record = bytearray(data[end:])
+    struct.pack_into("<I", record, 16, start + size)
+    return data[:start] + bytes(size) + data[start:end] + bytes(record)
+
+
+def with_comment(data, size):
+    """The archive, with a comment of so many bytes."""
+    return data[:-2] + struct.pack("<H", size) + b"x" * size
+
+
+@pytest.mark.parametrize(
+    "spoil",
+    [
+        lambda data: bytes(1_300_000) + data,
+        lambda data: b"\0" + data,
+        lambda data: with_gap(data, 1_300_000),
+        lambda data: with_comment(data, 100),
+    ],
+    ids=["before", "a byte before", "between", "after"],
+)
+def test_an_archive_has_nothing_besides_the_files(spoil):
+    """1.3 MB in front of the first file were taken, as a self-extracting archive has."""
+    data = packed({"manifest.json": json.dumps({"switches": 7, "files": {}})})
+    assert build_archive.identity_in(data)
+    with pytest.raises(InputError, match="bytes that belong to no file"):
+        build_archive.identity_in(spoil(data))
+
+
 ZEROS = "arrays/zeros.npy"
 
 
