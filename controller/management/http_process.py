@@ -315,6 +315,9 @@ def _http_protocol() -> type[asyncio.Protocol]:
     class Http(H11Protocol):
         """Answers clients that end their side after a request, as `nc -N` does, or spoil it."""
 
+        has_ended = False
+        """Whether the client has ended its side."""
+
         def send_400_response(self, msg: str) -> None:
             """Refuse what is no HTTP. A request whose body it spoils gets no other answer."""
             request = self.cycle
@@ -330,7 +333,15 @@ def _http_protocol() -> type[asyncio.Protocol]:
             """Whether the connection stays open: while a whole request has no answer yet."""
             is_plain = self.transport.get_extra_info("ssl_object") is None
             request = self.cycle
-            return is_plain and bool(request and not request.more_body)
+            has_request = bool(request and not request.more_body and not request.response_complete)
+            self.has_ended = is_plain and has_request
+            return self.has_ended
+
+        def on_response_complete(self) -> None:
+            """After the last answer, close at once where the client has ended its side."""
+            super().on_response_complete()
+            if self.has_ended and self.cycle.response_complete:  # else a next request has begun
+                self.transport.close()
 
     return Http
 
