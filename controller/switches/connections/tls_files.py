@@ -224,7 +224,9 @@ class TlsFiles:
             certificate: as `SSLSocket.getpeercert` has it.
             now: the seconds since the epoch.
         """
-        end = certificate.get("notAfter")
+        start, end = certificate.get("notBefore"), certificate.get("notAfter")
+        if start and now < cert_time_to_seconds(start):
+            return "its certificate is refused: certificate is not yet valid"
         if end and cert_time_to_seconds(end) < now:
             return "its certificate is refused: certificate has expired"
         if self.has_revoked(certificate, now):
@@ -304,7 +306,7 @@ ALERTS = {
     "CERTIFICATE_EXPIRED": "it has expired",
     "CERTIFICATE_REVOKED": "it was revoked",
     "UNKNOWN_CA": "its authority is not known there",
-    "BAD_CERTIFICATE": "it is bad, or does not have the name that is expected there",
+    "BAD_CERTIFICATE": "it is bad, not valid yet, or lacks the name that is expected there",
     "CERTIFICATE_UNKNOWN": "without saying why",
 }
 """Why a peer refuses our certificate, by the end of the name that OpenSSL has for its alert."""

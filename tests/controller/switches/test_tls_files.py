@@ -416,6 +416,8 @@ def handshake(tls, authority, certificate):
         ("stranger", "its certificate is refused: unable to get local issuer certificate"),
         ("knows another authority", "it refuses our certificate: its authority is not known there"),
         ("ours has expired", "it refuses our certificate: it has expired"),
+        ("ours is not valid yet", "it refuses our certificate: it is bad, not valid yet, or lacks"),
+        ("not valid yet", "its certificate is refused: certificate is not yet valid"),
     ],
 )
 def test_why_a_handshake_fails_is_said(tls, authority, fault, said):
@@ -438,6 +440,7 @@ def test_what_a_handshake_did_not_look_at_is_a_fault(tls, authority):
     shown = {"issuer": issuer_of(authority), "serialNumber": "4D", "notAfter": end}
     assert files.fault(shown, time()) == ""
     assert "expired" in files.fault(shown, ssl.cert_time_to_seconds(end) + 1)
+    assert "not yet valid" in files.fault({**shown, "notBefore": end}, time())
     assert "CRL has expired" in files.fault(shown, now)
     old = revocation_list(authority, [77], days=-1)
     for lists in (old, revocation_list(OTHER, [], days=-1)):  # beside one that is good
