@@ -149,7 +149,7 @@ def test_errors_and_drops_of_ports_are_read_with_a_token(builds, tokens, run, sw
         for path in ("/metrics", "/api/state", "/api/events"):
             assert fetched(path)[0] == 401 == fetched(path, "fedcba9876543210")[0]
         until(lambda: fetched("/api/health")[0] == 200, "health of all switches in sync")
-        assert "required a token" in status().stderr
+        assert "a token that the controller accepts" in status().stderr
         until(lambda: status("--token-file", tokens).returncode == 0, "all switches in sync")
     finally:
         switches.vsctl("del-port", "s3", "v0", "--", "del-port", "s3", "x0")
