@@ -7,8 +7,9 @@ pair over every path. Whether the sender has marked them as verified does not co
 
 The methods that write (`receive`, `keep`, `keep_both`, `record_held`, `record_held_elsewhere`,
 `remove_refused`, `install`) are called in a thread, as a disk that takes no writes, or flushes
-slowly, holds them up. The other methods may be called in the controller's loop: a frozen file
-system can still be read, and a disk that cannot be read gives an error at once.
+slowly, holds them up; `restore_folder` is called before the loop begins. The other methods may be
+called in the controller's loop: a frozen file system can still be read, and a disk that cannot be
+read gives an error at once.
 """
 
 from __future__ import annotations
@@ -29,8 +30,14 @@ from compilers.proof.proof_options import ProofOptions
 from compilers.proof.walks.delivery import verify
 from compilers.proof.walks.delivery_report import Report
 from compilers.tables.folders.build_folder import load, require_undamaged, write
-from compilers.tables.folders.folder_contents import MANIFEST, VERIFIED, last_build_place
+from compilers.tables.folders.folder_contents import (
+    MANIFEST,
+    MANIFEST_SUM,
+    VERIFIED,
+    last_build_place,
+)
 from compilers.tables.folders.folder_contents import identity_in as identity_of_folder
+from compilers.tables.folders.folder_files import read as read_text
 from compilers.tables.folders.folder_moves import try_to_remove
 from compilers.tables.folders.replaced_folder import new_build, replaced
 from compilers.tables.folders.verified_mark import mark_verified, verified_identity
@@ -277,15 +284,41 @@ class BuildHistory:
         may_replace = _identity(self.folder) in instead_of
         is_unchanged = self.stamp() in (stamp, self._installed)
         if may_replace and is_unchanged and _identity(self.place / identity) == identity:
-            source = self.place / identity
-            with new_build(self.folder) as new:
-                try:
-                    copytree(source, new, dirs_exist_ok=True)
-                except CopyError as error:
-                    # It has a triple for each file: source, target and reason.
-                    (_, _, reason), *_ = error.args[0]
-                    raise OSError(reason) from error
-            self._installed = self.stamp()
+            self._put_into_folder(self.place / identity)
+
+    def restore_folder(self, identity: str, instead_of: Collection[str]) -> Problem | None:
+        """Put a build into the controller's folder if the build there is damaged or gone.
+
+        Nothing is done if the folder has, or had, another build than these, or if there is no other
+        undamaged copy.
+
+        Args:
+            identity: the identity of the build.
+            instead_of: the identities of the builds that it may replace.
+
+        Returns:
+            What was wrong with the folder; None if nothing was done.
+        """
+        try:
+            load(self.folder)
+        except InputError as error:
+            (problem, *_), source = error.problems, self._folder_of(identity)
+            named = _named_in(self.folder)
+            if source and (not named or named & {*instead_of}):
+                self._put_into_folder(source)
+                return problem
+        return None
+
+    def _put_into_folder(self, source: Path) -> None:
+        """Put a copy of a build into the controller's folder."""
+        with new_build(self.folder) as new:
+            try:
+                copytree(source, new, dirs_exist_ok=True)
+            except CopyError as error:
+                # It has a triple for each file: source, target and reason.
+                (_, _, reason), *_ = error.args[0]
+                raise OSError(reason) from error
+        self._installed = self.stamp()
 
     def entries(self) -> list[HeldBuild]:
         """The builds that the fabric held, the newest last.
@@ -515,3 +548,11 @@ def _identity(folder: Path) -> str:
         return load(folder).identity
     except InputError:
         return ""
+
+
+def _named_in(folder: Path) -> set[str]:
+    """The identities that a folder's manifest and its digest have, also where one is damaged."""
+    names = {identity_of_folder(folder)}
+    with suppress(OSError, ValueError):
+        names.add(read_text(folder, MANIFEST_SUM)[:16])
+    return names - {""}

@@ -91,8 +91,7 @@ class MoveJournal(FabricRecord):
 
     def __init__(self, folder: Path, fabric: LiveFabric, start: Start = in_thread) -> None:
         super().__init__()
-        path = folder.resolve()
-        self.file, self.fabric = path.with_name(f".{path.name}.journal"), fabric
+        self.file, self.fabric = journal_of(folder), fabric
         self._start = start
         self._write_under_way: _WriteUnderWay | None = None
         """The write that the disk has not answered; None while there is none."""
@@ -233,6 +232,12 @@ class MoveJournal(FabricRecord):
         if self._in_file.record is None:
             return bool(record.target) or self.folder_is_stale
         return record.position != self._in_file.record.position
+
+
+def journal_of(folder: Path) -> Path:
+    """The journal of the controller of a build folder."""
+    path = folder.resolve()
+    return path.with_name(f".{path.name}.journal")
 
 
 def _put(

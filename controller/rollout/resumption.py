@@ -14,8 +14,8 @@ from dataclasses import replace
 from functools import partial
 
 from controller.rollout.build_history import BuildHistory
-from controller.rollout.fabric_record import Record
-from controller.rollout.move_journal import MoveJournal
+from controller.rollout.fabric_record import Record, record_from_json
+from controller.rollout.move_journal import MoveJournal, journal_of
 from controller.rollout.mover import Mover
 from controller.switches import events
 from controller.switches.session import LiveFabric
@@ -49,6 +49,30 @@ def mover_with_journal(
     mover = Mover(fabric, keeper, history, journal, start=start, files=files)
     Resumption(mover, journal).begin()
     return mover
+
+
+def restore_folder(history: BuildHistory) -> str:
+    """Put the fabric's build into the controller's folder if the build there is damaged or gone.
+
+    Called at the start of a controller without a store, before the folder is read. The journal says
+    which build the fabric has: without a journal that can be read nothing is done.
+
+    Returns:
+        What was damaged and what was done, in words; "" if nothing was done.
+    """
+    journal = journal_of(history.folder)
+    try:
+        if not journal.is_file():
+            return ""
+        record = record_from_json(journal.read_bytes())
+        instead_of = record.builds | {record.folder_build}
+        problem = history.restore_folder(record.build, instead_of)
+    except (InputError, OSError, ValueError, TypeError, RecursionError):
+        return ""  # the start says what is wrong with the folder or the journal
+    if problem is None:
+        return ""
+    done = f"build {record.build}, which the fabric has, is put into {history.folder} again"
+    return f"{problem.file}: {problem.given}; {done}"
 
 
 class Resumption:

@@ -206,12 +206,16 @@ def _serve(folder: Path, framework: str | None, settings: Settings) -> None:
     from controller.app import serve
     from controller.printer import to_output
     from controller.rollout.build_history import BuildHistory
+    from controller.rollout.resumption import restore_folder
     from controller.switches import framework as frameworks
     from polarfab.fabric import Fabric
 
     # While it starts, a SIGHUP asks for what it does anyway: to read the build.
     signal.signal(signal.SIGHUP, lambda *_: None)
-    history, fabric = BuildHistory(folder, settings.unverified), Fabric.load(folder)
+    history = BuildHistory(folder, settings.unverified)
+    if settings.group is None and (restored := restore_folder(history)):
+        say(restored)
+    fabric = Fabric.load(folder)
     if history.allows_unverified() and not all(proved.delivery for proved in fabric.proved):
         say(f"{folder} is unverified: it is not proved that its tables deliver every packet")
     else:

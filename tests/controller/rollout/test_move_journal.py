@@ -18,6 +18,7 @@ from unittest.mock import Mock
 
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from compilers.tables.folders.build_folder import load, save
 from compilers.targets.openflow import protocol as of
@@ -34,7 +35,7 @@ from controller.rollout.fabric_record import (
 )
 from controller.rollout.folder_lock import FolderLock
 from controller.rollout.folder_sync import FOLDER_RETRY
-from controller.rollout.resumption import mover_with_journal
+from controller.rollout.resumption import mover_with_journal, restore_folder
 from controller.rollout.rollout import ROLLOUT_PATIENCE, SETTLE
 from controller.rollout.survey import SURVEY_PATIENCE
 from controller.rollout.trial import FALL_BACK_RETRY, LEFT_STEP, MOST_LEFT, RETURN_PATIENCE
@@ -43,6 +44,7 @@ from controller.switches.session import LiveFabric
 from controller.upkeep.background import InOrder, at_once, in_thread
 from controller.upkeep.repair_keeper import Keeper
 from inventory.problems import InputError
+from polarfab.cli import cli
 from tests.compilers.update.updates import Moving, build
 from tests.controller.makers import Unwatched, read_once
 from tests.controller.message_lists import listed
@@ -737,6 +739,46 @@ def test_a_trial_falls_back_to_the_last_build_of_the_folder(site, saved):
     site.until(lambda: site.fabric.complete)
     site.now += WITHIN
     site.until(lambda: site.holds(site.old.identity))
+
+
+@pytest.mark.parametrize("damaged", ["arrays/far.npy", "manifest.json", "manifest.sha256", ""])
+def test_the_folder_gets_the_running_build_again_at_a_start(site, damaged):
+    """With a damaged folder, or none, no controller started, and the trial never ended."""
+    on_trial(site)
+    assert restore_folder(BuildHistory(site.folder)) == ""
+    if damaged:
+        turn_a_bit(site.folder / damaged)
+    else:
+        shutil.rmtree(site.folder)
+    said = restore_folder(BuildHistory(site.folder))
+    assert str(site.folder) in said
+    assert f"build {site.new.identity}, which the fabric has, is put into {site.folder}" in said
+    site.start()
+    site.until(lambda: site.fabric.complete)
+    assert site.fabric.identity == site.new.identity
+    site.now += WITHIN
+    site.until(lambda: site.holds(site.old.identity))
+
+
+def test_a_controller_starts_although_its_folder_is_damaged(site, monkeypatch):
+    on_trial(site)
+    turn_a_bit(site.folder / "arrays" / "far.npy")
+    monkeypatch.setattr("signal.signal", Mock())
+    monkeypatch.setattr("controller.app.serve", serve := Mock())
+    started = CliRunner().invoke(cli, ["controller", str(site.folder)], catch_exceptions=False)
+    assert "far.npy: a changed file; build" in started.output
+    _, read_folder, *_ = serve.call_args.args
+    assert read_folder().identity == site.new.identity
+
+
+def test_a_damaged_build_that_people_put_into_the_folder_stays_there(site):
+    on_trial(site)
+    save(build(SMALL, ("minimal", "link")), site.folder)
+    file = site.folder / "arrays" / "far.npy"
+    turn_a_bit(file)
+    before = file.read_bytes()
+    assert restore_folder(BuildHistory(site.folder)) == ""
+    assert file.read_bytes() == before
 
 
 def test_a_journal_that_cannot_be_written_is_told_once(site):
