@@ -33,8 +33,11 @@ class ListeningClock:
     """How many seconds the oldest unread message had waited at the last update."""
 
     def __call__(self) -> float:
-        """The time by this clock."""
-        return self.clock() - self._stopped_seconds
+        """The time by this clock; between two updates no more than `MOST_COUNTED` passes."""
+        now = self.clock()
+        if self._last_update is not None:
+            now = min(now, self._last_update + MOST_COUNTED)
+        return now - self._stopped_seconds
 
     def update(self, oldest: float | None) -> None:
         """Advance the clock; called a few times a second.

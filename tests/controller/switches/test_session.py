@@ -538,6 +538,20 @@ def test_nobody_is_silent_whose_messages_wait_or_while_we_do_other_work(fabric, 
     assert [out.data for out in fabric.send.take()] == [None]
 
 
+def test_a_message_that_is_read_first_after_a_pause_is_not_of_the_future(fabric, now):
+    """It counted as heard when the pause ended: a dead switch was noticed later by the pause."""
+    fabric.connected(1, 11)
+    fabric.send.take()
+    fabric.listening_clock.update(None)
+    now[0] += 40.0
+    fabric.received(1, ALIVE)
+    for _ in range(int(PROBE_AFTER + SILENT_AFTER) + 2):
+        fabric.listening_clock.update(None)
+        fabric.tick()
+        now[0] += 1.0
+    assert [out.data for out in fabric.send.take()] == [PROBE, None]
+
+
 def test_one_who_never_stops_talking_keeps_nobody_from_being_silent(fabric, now):
     """While some message always waited no time passed: a dead switch was never repaired around."""
     fabric.connected(1, 11)
