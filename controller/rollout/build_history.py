@@ -256,7 +256,7 @@ class BuildHistory:
 
     def has_one_of(self, builds: Collection[str]) -> bool:
         """Whether the controller's folder has one of these builds, be it damaged or not."""
-        return identity_of_folder(self.folder) in builds
+        return not _named_in(self.folder).isdisjoint(builds)
 
     def stamp(self) -> tuple[int, int] | None:
         """The inode and the time of change of the manifest in the controller's folder.
@@ -272,7 +272,7 @@ class BuildHistory:
     def install(
         self, identity: str, instead_of: Collection[str], stamp: tuple[int, int] | None
     ) -> None:
-        """Put a build that is kept into the controller's folder.
+        """Put a build that is kept into the controller's folder, also if that is damaged.
 
         Nothing is done if somebody else has put another build there.
 
@@ -281,7 +281,7 @@ class BuildHistory:
             instead_of: the identities of the builds that it may replace.
             stamp: the `stamp` of the folder when the fabric came to hold the build.
         """
-        may_replace = _identity(self.folder) in instead_of
+        may_replace = self.has_one_of(instead_of)
         is_unchanged = self.stamp() in (stamp, self._installed)
         if may_replace and is_unchanged and _identity(self.place / identity) == identity:
             self._put_into_folder(self.place / identity)
@@ -303,8 +303,8 @@ class BuildHistory:
             load(self.folder)
         except InputError as error:
             (problem, *_), source = error.problems, self._folder_of(identity)
-            named = _named_in(self.folder)
-            if source and (not named or named & {*instead_of}):
+            may_replace = not _named_in(self.folder) or self.has_one_of(instead_of)
+            if source and may_replace:
                 self._put_into_folder(source)
                 return problem
         return None

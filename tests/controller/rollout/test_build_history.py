@@ -220,6 +220,19 @@ def test_the_folder_gets_a_build_only_in_place_of_the_one_before(tmp_path, histo
     assert load(tmp_path / "build").identity == new.identity
 
 
+@pytest.mark.parametrize("file", ["arrays/far.npy", "manifest.json", "manifest.sha256"])
+def test_the_folder_gets_a_build_in_place_of_a_damaged_one(tmp_path, history, file):
+    """It kept the damaged one, nobody was told, and the next controller did not start."""
+    old = save(polarfly_build(3), tmp_path / "build")
+    new, data = sent(tmp_path / "sent", replace(polarfly_build(3), name="other"))
+    history.receive(data)
+    content = (tmp_path / "build" / file).read_bytes()
+    (tmp_path / "build" / file).write_bytes(bytes([content[0] ^ 1]) + content[1:])
+    assert history.has_one_of([old.identity])
+    history.install(new.identity, instead_of=[old.identity], stamp=history.stamp())
+    assert load(tmp_path / "build").identity == new.identity
+
+
 def test_a_build_that_is_written_over_stays_as_it_was_read(tmp_path, history):
     """A build was mapped: `cp -r` of another one over it had the audit write nonsense into all
     switches, and a file that is cut short ends the process that looks at it.
