@@ -106,6 +106,9 @@ class BuildHistory:
         self._damaged_copies = deque[tuple[str, str]]()
         """Files of damaged copies of builds that were written again, each with what was wrong,
         until `take_damaged_copies` has returned them. Threads add to it."""
+        self._checked: dict[str, tuple[dict[str, tuple[int, int, int]], bool]] = {}
+        """By build: the inode, size and time of change of each file of its copy when the copy was
+        read last, and whether it was undamaged."""
         self._installed: tuple[int, int] | None = None
         """The `stamp` of the build that `install` put into the controller's folder last; None if
         it has put none there."""
@@ -339,10 +342,25 @@ class BuildHistory:
         return damage
 
     def entries_as_data(self) -> list[dict[str, Any]]:
-        """`entries` as plain data, each with whether its build is still kept."""
-        kept = set(self.kept_builds())
+        """`entries` as plain data, each with whether an undamaged copy of its build is kept.
+
+        This may read whole builds, so it runs in a thread.
+        """
+        kept = {build for build in self.kept_builds() if self._is_undamaged(build)}
         entries, _ = self._read_list()
         return [asdict(entry) | {"kept": entry.build in kept} for entry in entries]
+
+    def _is_undamaged(self, identity: str) -> bool:
+        """Whether the history's copy of a build is undamaged; read again only if it has changed."""
+        folder = self.place / identity
+        stamps = {
+            str(file): (status.st_ino, status.st_size, status.st_ctime_ns)
+            for file in folder.rglob("*")
+            if (status := file.stat())
+        }
+        if self._checked.get(identity, ({}, False))[0] != stamps:
+            self._checked[identity] = stamps, self._damage_of_copy(identity) is None
+        return self._checked[identity][1]
 
     def record_held(
         self, current: Current, by: str, spare: Collection[str] = (), target: str = ""

@@ -16,6 +16,7 @@ from compilers.tables.folders.build_folder import load, save
 from compilers.tables.folders.folder_contents import MANIFEST
 from compilers.tables.folders.verified_mark import mark_verified
 from compilers.targets.openflow.encoder import Encoder
+from controller.rollout import build_history
 from controller.rollout.build_archive import pack
 from controller.rollout.build_history import BUILDS_KEPT, BuildHistory
 from controller.rollout.mover import Mover
@@ -255,6 +256,26 @@ def programmed(build, vertex):
     """The bytes of a switch's program."""
     program = Encoder(build).program(vertex, 0)
     return [block.tobytes() for block in (*program.groups, *program.flows)]
+
+
+def test_a_build_whose_copy_is_damaged_is_not_said_to_be_kept(tmp_path, history, monkeypatch):
+    """`status --history` said that it can come back. An unchanged copy is read once."""
+    current = current_of(save(polarfly_build(3), tmp_path / "build"), None)
+    history.keep(current)
+    history.record_held(current, "")
+    reads, require = [], build_history.require_undamaged
+
+    def counted(*words):
+        reads.append(1)
+        require(*words)
+
+    monkeypatch.setattr(build_history, "require_undamaged", counted)
+    kept = lambda: [entry["kept"] for entry in history.entries_as_data()]  # noqa: E731
+    assert (kept(), kept(), len(reads)) == ([True], [True], 1)
+    file = history.place / current.identity / "arrays" / "far.npy"
+    content = file.read_bytes()
+    file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
+    assert (kept(), kept(), len(reads)) == ([False], [False], 2)
 
 
 def with_entries(file, **members):
