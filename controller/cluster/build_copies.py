@@ -155,8 +155,8 @@ def copy_builds(store: Etcd, history: BuildHistory) -> CopyResult:
 
 
 def _copy(identity: str, store: Etcd, history: BuildHistory) -> None:
-    """Copy a build to the history unless it is there: from the folder, else from the store."""
-    if identity in history.kept_builds():
+    """Copy a build to the history unless it is there undamaged: from the folder, else the store."""
+    if history.has_undamaged(identity):
         return
     if history.folder_build == identity:
         history.keep(history.read(identity))

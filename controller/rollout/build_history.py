@@ -346,21 +346,26 @@ class BuildHistory:
 
         This may read whole builds, so it runs in a thread.
         """
-        kept = {build for build in self.kept_builds() if self._is_undamaged(build)}
+        kept = {build for build in self.kept_builds() if self.has_undamaged(build)}
         entries, _ = self._read_list()
         return [asdict(entry) | {"kept": entry.build in kept} for entry in entries]
 
-    def _is_undamaged(self, identity: str) -> bool:
-        """Whether the history's copy of a build is undamaged; read again only if it has changed."""
+    def has_undamaged(self, identity: str) -> bool:
+        """Whether the history has an undamaged copy of a build; called in a thread.
+
+        The copy is read again only if it has changed.
+        """
         folder = self.place / identity
         stamps = {
             str(file): (status.st_ino, status.st_size, status.st_ctime_ns)
             for file in folder.rglob("*")
             if (status := file.stat())
         }
-        if self._checked.get(identity, ({}, False))[0] != stamps:
-            self._checked[identity] = stamps, self._damage_of_copy(identity) is None
-        return self._checked[identity][1]
+        stamps_then, is_undamaged = self._checked.get(identity, (None, False))
+        if stamps_then != stamps:
+            is_undamaged = self._damage_of_copy(identity) is None
+            self._checked[identity] = stamps, is_undamaged
+        return is_undamaged
 
     def record_held(
         self, current: Current, by: str, spare: Collection[str] = (), target: str = ""

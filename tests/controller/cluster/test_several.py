@@ -742,6 +742,19 @@ def test_a_follower_keeps_the_fabrics_builds_although_the_store_loses_them(tmp_p
     assert read_build(history.folder, True).identity == site.new.identity
 
 
+def test_a_follower_copies_a_build_again_whose_copy_is_damaged(tmp_path):
+    """Once the store had lost its data, too, it could not take over with this build."""
+    site, a = moving(tmp_path, "policy")
+    b = site.start("b", "old")
+    site.until(lambda: a.rollout.over and read_record(site.store) == Record(site.new.identity))
+    rest(site, 2 * COPY_PERIOD)
+    file = b.several.record.history.place / site.new.identity / "arrays" / "far.npy"
+    content = file.read_bytes()
+    file.write_bytes(content[:-1])
+    rest(site, 2 * COPY_PERIOD)
+    assert file.read_bytes() == content
+
+
 def test_a_build_that_cannot_be_copied_is_reported_once(tmp_path):
     site = Site(tmp_path, *PAIRS["policy"]())
     a = site.instances["a"]

@@ -276,6 +276,10 @@ def test_a_build_whose_copy_is_damaged_is_not_said_to_be_kept(tmp_path, history,
     content = file.read_bytes()
     file.write_bytes(content[:-1] + bytes([content[-1] ^ 1]))
     assert (kept(), kept(), len(reads)) == ([False], [False], 2)
+    shutil.rmtree(history.place / current.identity)
+    (history.place / current.identity).mkdir()
+    assert kept() == [False]
+    assert not BuildHistory(history.folder).has_undamaged(current.identity)
 
 
 def with_entries(file, **members):
