@@ -43,6 +43,7 @@ from compilers.tables.folders.replaced_folder import new_build, replaced
 from compilers.tables.folders.verified_mark import mark_verified, verified_identity
 from compilers.tables.folders.written_file import put_file
 from controller.rollout.build_archive import identity_in, pack, unpack
+from controller.rollout.fabric_record import DIGEST, digest_of
 from controller.switches.current import Current, read_build
 from inventory.problems import InputError, Problem, shown
 
@@ -425,7 +426,8 @@ class BuildHistory:
 
     def _write_list(self, entries: list[HeldBuild], damage: str) -> None:
         """Write the newest entries; a list that could not be read is put aside before."""
-        text = json.dumps([asdict(entry) for entry in entries[-ENTRIES_KEPT:]], indent=1)
+        members = [asdict(entry) for entry in entries[-ENTRIES_KEPT:]]
+        text = json.dumps([entry | {DIGEST: digest_of(entry)} for entry in members], indent=1)
         if damage:
             self._put_aside()
         put_file(self.place / LIST, [text.encode()], folders=True)
@@ -520,12 +522,16 @@ def _new_entry(current: Current, by: str) -> HeldBuild:
 def _entries(text: str) -> list[HeldBuild]:
     """The entries of a list, from its JSON. Members that a later version has added are left out.
 
+    Entries of an early version have no digest.
+
     Raises:
         ValueError, TypeError: the text is no such list.
     """
     names, entries = {member.name for member in fields(HeldBuild)}, json.loads(text)
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
         raise ValueError("it is no list of builds")
+    if any(DIGEST in entry and entry[DIGEST] != digest_of(entry) for entry in entries):
+        raise ValueError("an entry differs from its digest")
     builds = [HeldBuild(**{name: entry[name] for name in names & {*entry}}) for entry in entries]
     for held in builds:
         texts = held.build, held.name, held.by, held.proved

@@ -189,11 +189,11 @@ def record_to_json(record: Record) -> bytes:
     """The record as JSON."""
     members = {JSON_KEYS.get(name, name): value for name, value in asdict(record).items()}
     members = {"version": VERSION} | members
-    return json.dumps(members | {DIGEST: _digest_of(members)}).encode()
+    return json.dumps(members | {DIGEST: digest_of(members)}).encode()
 
 
-def _digest_of(members: dict[str, Any]) -> str:
-    """The digest of all members of a record but the digest, in whatever order they are."""
+def digest_of(members: dict[str, Any]) -> str:
+    """The digest of all members of a JSON object but `DIGEST`, in whatever order they are."""
     others = {key: value for key, value in members.items() if key != DIGEST}
     return hashlib.sha256(json.dumps(others, sort_keys=True).encode()).hexdigest()
 
@@ -209,7 +209,7 @@ def record_from_json(text: bytes) -> Record:
     members = json.loads(text)
     if not isinstance(members, dict) or members.get("version", VERSION) > VERSION:
         raise ValueError("a record of a form that this version of polarfab does not know")
-    if DIGEST in members and members[DIGEST] != _digest_of(members):
+    if DIGEST in members and members[DIGEST] != digest_of(members):
         raise ValueError("a record that differs from its digest")
     values = {}
     for name, default in asdict(Record("")).items():

@@ -19,6 +19,7 @@ from compilers.targets.openflow.encoder import Encoder
 from controller.rollout import build_history
 from controller.rollout.build_archive import pack
 from controller.rollout.build_history import BUILDS_KEPT, BuildHistory
+from controller.rollout.fabric_record import digest_of
 from controller.rollout.mover import Mover
 from controller.switches.current import current_of, read_build
 from controller.switches.session import LiveFabric
@@ -283,13 +284,17 @@ def test_a_build_whose_copy_is_damaged_is_not_said_to_be_kept(tmp_path, history,
 
 
 def with_entries(file, **members):
-    """Put these members into all entries of a list."""
-    file.write_text(json.dumps([entry | members for entry in json.loads(file.read_text())]))
+    """Put these members into all entries of a list, which have no digests then."""
+    entries = [entry | members for entry in json.loads(file.read_text())]
+    for entry in entries:
+        del entry["digest"]
+    file.write_text(json.dumps(entries))
 
 
 DAMAGES = {
     "zeros": lambda file: file.write_bytes(bytes(file.stat().st_size)),
     "empty": lambda file: file.write_text(""),
+    "another letter": lambda file: file.write_text(file.read_text().replace("alice", "alicd")),
     "no entries": lambda file: file.write_text("[]"),
     "another form": lambda file: file.write_text('{"version": 2}'),
     "a time in words": lambda file: with_entries(file, at="yesterday"),
@@ -331,7 +336,10 @@ def test_a_list_that_cannot_be_read_costs_no_build(tmp_path, history, damage):
 def test_a_list_of_a_later_version_is_read(tmp_path, history):
     history.record_held(current_of(save(polarfly_build(3), tmp_path / "build"), None), "alice")
     file = history.place / "history.json"
-    entries = json.loads(file.read_text())
-    file.write_text(json.dumps([entry | {"later": 1} for entry in entries]))
-    assert [entry.by for entry in history.entries()] == ["alice"]
-    assert history.take_damage_report() == ""
+    (entry,) = json.loads(file.read_text())
+    assert entry.pop("digest") == digest_of(entry)
+    entry |= {"later": 1}
+    for members in (entry, entry | {"digest": digest_of(entry)}):
+        file.write_text(json.dumps([members]))
+        assert [entry.by for entry in history.entries()] == ["alice"]
+        assert history.take_damage_report() == ""
