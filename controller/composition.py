@@ -19,7 +19,7 @@ from controller.cluster import cluster_member
 from controller.cluster.cluster_member import ClusterMember
 from controller.management.action_log import ActionLog, Actor
 from controller.management.tokens import Tokens
-from controller.printer import Printer
+from controller.printer import Printer, to_errors
 from controller.reporter import Reporter
 from controller.restart import restart
 from controller.rollout.build_history import BuildHistory
@@ -91,7 +91,9 @@ class Controller:
         """Held until the process ends, so that no other controller uses the folder."""
         folder_build = fabric.current
         # The upkeep of its tables
-        self.watchdog = Watchdog(fabric.tell)
+        self._error_printer = Printer(to_errors)
+        """The printer of tracebacks, on standard error."""
+        self.watchdog = Watchdog(fabric.tell, print_error=self._error_printer)
         """Reports steps that fail or hang."""
         self.keeper = keeper = Keeper(fabric, settings.duties, in_thread)
         """Repairs the tables."""
@@ -248,6 +250,7 @@ class Controller:
             self._freeze()
         if last:
             self._printer.finish(END_PATIENCE)
+            self._error_printer.finish(END_PATIENCE)
 
     def _freeze(self) -> None:
         """Exclude the objects of a complete build from garbage collection (`gc.freeze`), once.

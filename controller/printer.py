@@ -1,6 +1,7 @@
 """The printer of a controller's output: it prints in a thread, so that output holds up no repair.
 
-`controller.composition` makes a `Printer`, to which the reporter passes its lines. A terminal takes
+`controller.composition` makes a `Printer`, to which the reporter passes its lines, and another, to
+which the watchdog passes the tracebacks of internal errors. A terminal takes
 no output after Ctrl-S, a pipe takes none while its reader stands still, and a log file may be on a
 full disk. Then lines wait, and beyond `MOST_LINES` further ones are left out; switches are served
 and repaired all the same.
@@ -74,8 +75,22 @@ def to_output(line: str) -> None:
     Raises:
         OSError: standard output cannot be written.
     """
-    if sys.stdout is None:  # started with `>&-`: descriptor 1 is another file or connection
-        return
+    if sys.stdout is not None:  # started with `>&-`: descriptor 1 is another file or connection
+        _write_line(1, line)
+
+
+def to_errors(text: str) -> None:
+    """Print text on standard error, as `to_output` does.
+
+    Raises:
+        OSError: standard error cannot be written.
+    """
+    if sys.stderr is not None:
+        _write_line(2, text)
+
+
+def _write_line(descriptor: int, line: str) -> None:
+    """Write a line to a file, however long that takes."""
     data = memoryview(f"{line}\n".encode(errors="backslashreplace"))
     while data:
-        data = data[os.write(1, data) :]
+        data = data[os.write(descriptor, data) :]

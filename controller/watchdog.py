@@ -13,10 +13,10 @@ was not so for `MOST_IDLE_LOOKS` looks in a row.
 
 from __future__ import annotations
 
-import logging
 import os
 import socket
 import time
+import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -24,10 +24,9 @@ from functools import partial
 from threading import Thread, get_ident
 from typing import Any
 
+from controller.printer import to_errors
 from controller.switches.events import BugFound, Event
 
-LOG = logging.getLogger("polarfab.controller")
-"""Gets the tracebacks of internal errors."""
 MOST_MISSED = 100
 """Checks without a heartbeat until the process ends: 10 s, as `controller.app` checks. Checks are
 counted, not seconds, because a long computation delays the checker too."""
@@ -50,6 +49,8 @@ class Watchdog:
     """Takes events."""
     notify: Callable[[str], None] = field(default_factory=lambda: notifier(os.environ))
     """Takes messages for systemd."""
+    print_error: Callable[[str], None] = to_errors
+    """Prints the tracebacks of internal errors."""
     internal_errors: int = 0
     """The number of exceptions in steps and handlers."""
     _checks: int = 0
@@ -60,8 +61,8 @@ class Watchdog:
     """Whether a step of this round has failed."""
     _has_begun: bool = False
     """Whether there was a heartbeat."""
-    _last_logged: str = ""
-    """The last exception that was logged."""
+    _last_printed: str = ""
+    """The last exception whose traceback was printed."""
     _threads: dict[str, Any] = field(default_factory=dict)
     """The green threads that have to live for a heartbeat, by name."""
 
@@ -85,13 +86,14 @@ class Watchdog:
     def record_error(self, name: str, error: Exception) -> None:
         """Report and count an exception that is being handled.
 
-        Its traceback is logged, unless the exception logged last was the same.
+        Its traceback is printed, unless the exception printed last was the same.
         """
         self.internal_errors += 1
         self.tell(BugFound(name, repr(error)))
-        if repr(error) != self._last_logged:
-            self._last_logged = repr(error)
-            LOG.error("internal error in: %s", name, exc_info=error)
+        if repr(error) != self._last_printed:
+            self._last_printed = repr(error)
+            lines = "".join(traceback.format_exception(error)).rstrip()
+            self.print_error(f"internal error in: {name}\n{lines}")
 
     def end_round(self) -> None:
         """End a round of steps: if all have succeeded, this is a heartbeat."""

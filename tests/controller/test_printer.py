@@ -72,11 +72,12 @@ def test_a_full_disk_is_trouble_until_there_is_room(output):
     assert (prints.trouble, output.lines) == ("", ["kept"])
 
 
-def test_nothing_is_printed_into_a_file_that_has_the_number_of_standard_output(tmp_path):
+@pytest.mark.parametrize(("prints", "number"), [("to_output", 1), ("to_errors", 2)])
+def test_nothing_is_printed_into_a_file_that_has_the_number_of_an_output(tmp_path, prints, number):
     """Started with `>&-`: the next file that it opened got its lines, or a switch."""
     file = tmp_path / "file"
     words = f"file = open({str(file)!r}, 'w'); from controller.printer import *; "
-    words += "to_output('line'); assert file.fileno() == 1"
-    closed = ["sh", "-c", 'exec "$0" -c "$1" >&-', sys.executable, words]
+    words += f"{prints}('line'); assert file.fileno() == {number}"
+    closed = ["sh", "-c", f'exec "$0" -c "$1" {number}>&-', sys.executable, words]
     subprocess.run(closed, check=True)
     assert file.read_text() == ""

@@ -34,6 +34,17 @@ def watchdog(told, noted):
     return Watchdog(told.append, noted.append)
 
 
+def test_a_traceback_is_printed_once_in_a_row(told):
+    printed = []
+    watchdog = Watchdog(told.append, print, printed.append)
+    for _ in range(3):
+        watchdog.step("repairing", fails)
+    (text,) = printed
+    lines = text.splitlines()
+    assert lines[:2] == ["internal error in: repairing", "Traceback (most recent call last):"]
+    assert lines[-1] == "KeyError: 'crafted'"
+
+
 def fails():
     raise KeyError("crafted")
 

@@ -330,6 +330,38 @@ def test_a_process_that_hangs_is_started_again(build, tmp_path):
         assert controller.child() != first
 
 
+FAULTY = """
+import os
+from controller.watchdog import Watchdog
+from polarfab import cli
+
+read, write = os.pipe()  # nobody reads it, and it is full
+os.set_blocking(write, False)
+try:
+    while True:
+        os.write(write, bytes(4096))
+except BlockingIOError:
+    os.set_blocking(write, True)
+os.dup2(write, 2)
+end_round = Watchdog.end_round
+
+def faulty(self):
+    self.record_error("ending a round", ValueError(self.internal_errors))
+    end_round(self)
+
+Watchdog.end_round = faulty
+cli.main()
+"""
+
+
+def test_tracebacks_hold_nobody_up_where_nobody_reads_them(build, tmp_path):
+    """The loop that repairs stood still until the guard ended it."""
+    (script := tmp_path / "faulty.py").write_text(FAULTY)
+    with running(tmp_path, build, program=(COPY, script)) as controller:
+        until(controller.answers, "an answer", LIMIT)
+        until(lambda: len(controller.said("bug")) > 10, "rounds after errors", LIMIT)
+
+
 def test_an_exception_in_an_answer_keeps_no_place():
     """Sixteen of them, and all later requests were refused."""
     frames, api = [], Mock()
