@@ -428,8 +428,8 @@ FolderFollowed = Kind(
 JournalDamaged = Kind(
     "journal-damaged",
     "file; reason",
-    "The journal cannot be read. The controller asks the switches which build they hold, and then "
-    "renames the journal.",
+    "The journal cannot be read, or differs from its digest. The controller asks the switches "
+    "which build they hold, and then renames the journal. A trial and drains end.",
     line="{node} is damaged ({text}); switches are read, nothing is changed",
 )
 HistoryDamaged = Kind(
