@@ -321,11 +321,13 @@ def _http_protocol() -> type[asyncio.Protocol]:
         def send_400_response(self, msg: str) -> None:
             """Refuse what is no HTTP. A request whose body it spoils gets no other answer."""
             request = self.cycle
-            if request and not request.response_complete:
+            is_spoilt = bool(request and not request.response_complete)
+            if is_spoilt:
                 request.disconnected = True
                 request.message_event.set()
             if self.conn.our_state in (IDLE, SEND_RESPONSE):
-                super().send_400_response(msg)
+                has_text = not is_spoilt or request.scope["method"] != "HEAD"
+                super().send_400_response(msg if has_text else "")
             else:  # the answer has begun already
                 self.transport.close()
 

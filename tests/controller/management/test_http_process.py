@@ -168,7 +168,7 @@ BAD_CHUNK = "Host: localhost\r\nTransfer-Encoding: chunked\r\n\r\nZZ\r\n"
 
 @pytest.mark.parametrize(
     "request_line",
-    ["GET /api/state", "GET /nothing", "POST /api/drain", "POST /api/apply"],
+    ["GET /api/state", "HEAD /api/state", "GET /nothing", "POST /api/drain", "POST /api/apply"],
 )
 def test_a_malformed_body_is_no_fault_of_ours(served, request_line):
     """Each was a traceback of 1.7 KB on standard error; where nobody read it, six of them took the
