@@ -606,6 +606,16 @@ SwitchesKept = Kind(
     text="without {sentence}, other switches would have no path",
     node=lambda event: f"{event['switches']} {'switch' if event['switches'] == 1 else 'switches'}",
 )
+ChangeWaits = Kind(
+    "change-waits",
+    "switches integer; sentence",
+    "A change of tables waits: something that forwards is to be avoided, or something is back. "
+    "Disconnected switches that traffic goes through could not follow the change, so packets could "
+    "loop. The change is made once these switches are back, or drained. switches: how many.",
+    line="a change of tables waits for {node}: {text}",
+    text="{sentence} cannot follow it while disconnected",
+    node=lambda event: f"{event['switches']} {'switch' if event['switches'] == 1 else 'switches'}",
+)
 LinksKept = Kind(
     "not-suppressed",
     "links integer; sentence",

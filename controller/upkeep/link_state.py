@@ -433,6 +433,21 @@ class Links:
         """bool[S, K]: the links that are broken, now."""
         return self.cables.at_both_ends(self._broken)
 
+    @property
+    def spared_links(self) -> NDArray[np.bool_]:
+        """bool[S, K]: the avoided links that are used, as pairs have no path without them."""
+        return self.cables.at_both_ends(self._spared_links)
+
+    @property
+    def spared_switches(self) -> NDArray[np.bool_]:
+        """bool[S]: the avoided switches in transit, as pairs have no path without them."""
+        return self._spared_switches
+
+    @property
+    def lacking_program(self) -> NDArray[np.bool_]:
+        """bool[S]: the switches that were read not to hold their program."""
+        return self._read_without_program
+
     def is_cabled(self, vertex: int) -> bool:
         """Whether a switch that is not in sync may forward: a port at a far end of a link is up.
 

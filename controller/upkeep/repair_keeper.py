@@ -46,7 +46,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.routing.intact_build import IntactBuild
-from compilers.routing.link_repair import RepairedTables, repair_tables
+from compilers.routing.link_repair import RepairedTables
 from compilers.tables.build import Build
 from compilers.targets.openflow.encoder import Encoder, FlowProgram
 from compilers.targets.openflow.protocol import PORT_STATS, Multipart
@@ -57,17 +57,19 @@ from controller.settings import Duties
 from controller.switches.connections.sending import SendPriority
 from controller.switches.conversation import ChangeOutcome
 from controller.switches.current import Current, Upkeep
+from controller.switches.events import ChangeWaits
 from controller.switches.reconcile import SwitchContent
 from controller.switches.rounds import Messages, Rounds
 from controller.switches.session import LiveFabric
 from controller.switches.switch import AMISS
 from controller.upkeep.background import Backoff, Start, at_once
+from controller.upkeep.discovery_alarms import MOST_NAMED
 from controller.upkeep.held_routes import HeldRouteReadings, tables_as_held
 from controller.upkeep.link_silence import LinkSilence
 from controller.upkeep.link_state import Links, requests_of
 from controller.upkeep.management_outage import RETURN_LIMIT
 from controller.upkeep.table_repairs import DetouredBuilds, EventMaker, Failures, TableRepair
-from inventory.problems import InputError, did_you_mean
+from inventory.problems import InputError, did_you_mean, first_names
 
 ROWS_AT_ONCE = 20_000
 """Most rows of a repair that is computed in the controller's loop; a larger one is computed in a
@@ -89,14 +91,21 @@ class _NextChange:
     """How long it waits for switches that are being read. An urgent change does not wait."""
     waits_for_slow: bool = True
     """Whether it also waits for switches that are slow, or have left and do not count as gone."""
+    awaits_unreachable: frozenset[int] = frozenset()
+    """The unreachable switches (`_unreachable`) that it waits for without limit, as it changes some
+    of them."""
 
 
 @dataclass(slots=True)
 class _Change:
     """The change of tables that is being computed or sent, or the last one."""
 
-    computing: Future[TableRepair] | None = None
+    computing: Future[TableRepair | None] | None = None
     """Its computation; None once the result was taken."""
+    wanted: Failures | None = None
+    """What was to be routed around when its computation began; None before the first."""
+    unreachable: frozenset[int] = frozenset()
+    """The unreachable switches when its computation began."""
     began: float = 0.0
     """When its computation began."""
     is_urgent: bool = False
@@ -122,6 +131,8 @@ class _BuildUpkeep:
     """The tables without failures, prepared for repairs."""
     repair: RepairedTables
     """The tables that are in force."""
+    failures: Failures
+    """What the tables in force route around."""
     links: Links
     """The state of each link."""
     backoff: Backoff
@@ -132,6 +143,12 @@ class _BuildUpkeep:
     """The change that is not computed yet."""
     change: _Change = field(default_factory=_Change)
     """The change under way, or the last one."""
+
+    @property
+    def lacks_paths(self) -> bool:
+        """Whether some pairs of switches have no path in the tables in force."""
+        has_isolated = bool(self.failures.isolated_switches(self.intact))
+        return has_isolated or self.repair.cut_off_pairs > 0
 
     @property
     def has_urgent_change(self) -> bool:
@@ -187,7 +204,7 @@ class Keeper(Upkeep):
     def has_transit(self, vertex: int) -> bool:
         """Whether traffic is routed through a switch."""
         upkeep = self._upkeep_of_switch(vertex)
-        return upkeep is None or not upkeep.links.drained[vertex]
+        return upkeep is None or not upkeep.failures.drained[vertex]
 
     def is_cabled(self, vertex: int) -> bool:
         """Whether a switch that is not in sync may forward, as far as its neighbours report."""
@@ -281,7 +298,8 @@ class Keeper(Upkeep):
         upkeep = self._upkeep
         upkeep.backoff.succeeded()
         self.repairs += 1
-        upkeep.repair, upkeep.change.make_event = detour.repair, detour.make_event
+        upkeep.repair, upkeep.failures = detour.repair, detour.failures
+        upkeep.change.make_event = detour.make_event
         upkeep.encoder.set_tables(detour.repair.tables)
 
     def report_detour(self) -> None:
@@ -416,6 +434,7 @@ class Keeper(Upkeep):
         """Have the programs lead around present failures, before switches are read."""
         failures = Failures.of(upkeep.links)
         if self.duties.repair and failures:
+            upkeep.failures = failures
             upkeep.repair = failures.tables_around(upkeep.intact)
             upkeep.encoder.set_tables(upkeep.repair.tables)
 
@@ -440,11 +459,13 @@ class Keeper(Upkeep):
         if before and links is not before.links and self._expects_switches:
             links.expect(self._now())
         intact = IntactBuild.of(build)
+        no_failures = Failures.none(intact)
         self._upkeep = upkeep = _BuildUpkeep(
             build=build,
             encoder=programs.with_tables(build.tables, self.duties.discover),
             intact=intact,
-            repair=repair_tables(intact, np.zeros(build.wiring.far.shape, np.bool_)),
+            repair=no_failures.tables_around(intact),
+            failures=no_failures,
             links=links,
             backoff=Backoff(self.fabric.clock),
             held_routes=HeldRouteReadings({*range(build.tables.switches)}),
@@ -605,6 +626,7 @@ class Keeper(Upkeep):
         if have_changed:
             # A drain after a failure does not delay the repair of the failure.
             upkeep.next_change.is_urgent |= _loses_packets(upkeep, before)
+            upkeep.next_change.awaits_unreachable = frozenset()
             self._delay_next_change(upkeep)
         return have_changed
 
@@ -637,10 +659,23 @@ class Keeper(Upkeep):
 
     def _must_wait(self, upkeep: _BuildUpkeep) -> bool:
         """Whether the next change has to wait for switches."""
-        if upkeep.held_routes:
+        next_change = upkeep.next_change
+        awaits_same = next_change.awaits_unreachable == self._unreachable(upkeep)
+        if upkeep.held_routes or (next_change.awaits_unreachable and awaits_same):
             return True
-        has_time = self._now() < upkeep.next_change.waits_until
-        return has_time and self._awaits_switch(upkeep, upkeep.next_change.waits_for_slow)
+        has_time = self._now() < next_change.waits_until
+        return has_time and self._awaits_switch(upkeep, next_change.waits_for_slow)
+
+    def _unreachable(self, upkeep: _BuildUpkeep) -> frozenset[int]:
+        """The switches that forward, as far as is known, and cannot change: they are disconnected,
+        traffic is not to be routed around them, and links of theirs are up.
+        """
+        links, switches = upkeep.links, upkeep.encoder.by_datapath_id.values()
+        return frozenset(
+            vertex
+            for vertex in switches - self.fabric.present.keys()
+            if not links.drained[vertex] and links.is_cabled(vertex)
+        )
 
     def _awaits_switch(self, upkeep: _BuildUpkeep, counts_slow: bool) -> bool:
         """Whether a switch is being read, or programmed. Switches with held routes do not count.
@@ -675,6 +710,7 @@ class Keeper(Upkeep):
         if waits and self._awaits_switch(upkeep, counts_slow=not has_failed_link):
             return
         upkeep.repair = tables_as_held(upkeep.intact, upkeep.repair, held_routes.by_vertex)
+        upkeep.failures = Failures.none(upkeep.intact)
         upkeep.encoder.set_tables(upkeep.repair.tables)
         upkeep.next_change.is_due = True
         self._set_wait(upkeep.next_change, ROUND_PATIENCE, for_slow=False)
@@ -686,13 +722,22 @@ class Keeper(Upkeep):
         """Begin to compute tables around the present failures; few rows are computed at once."""
         failures, change = Failures.of(upkeep.links), upkeep.change
         rows = max(failures.affected_rows(upkeep.intact), len(upkeep.repair.changed_rows))
-        work = partial(
+        between = partial(
             TableRepair.between,
             upkeep.repair,
+            intact=upkeep.intact,
+            programs=upkeep.encoder.as_now(),
+            generations=self._generations(self.fabric.in_sync),
+        )
+        certain = Failures.certain(upkeep.links, upkeep.failures, upkeep.lacks_paths)
+        change.wanted, change.unreachable = failures, self._unreachable(upkeep)
+        work = partial(
+            TableRepair.within_reach,
+            between,
             failures,
-            upkeep.intact,
-            upkeep.encoder.as_now(),
-            self._generations(self.fabric.in_sync),
+            certain,
+            upkeep.failures,
+            change.unreachable,
         )
         upkeep.next_change.is_due, change.began = False, self.fabric.clock()
         change.is_urgent, upkeep.next_change.is_urgent = upkeep.next_change.is_urgent, False
@@ -718,10 +763,25 @@ class Keeper(Upkeep):
                 raise
             return None
         upkeep.backoff.succeeded()
-        upkeep.repair, upkeep.change.make_event = repair.tables, repair.make_event
+        if repair is None or repair.failures is not upkeep.change.wanted:
+            self._await_unreachable(upkeep)
+        if repair is None:
+            upkeep.change.is_urgent = False
+            return None
+        upkeep.repair, upkeep.failures = repair.tables, repair.failures
+        upkeep.change.make_event = repair.make_event
         upkeep.encoder.set_tables(repair.tables.tables)
         self._drop_outdated_messages(upkeep.encoder, repair)
         return repair
+
+    def _await_unreachable(self, upkeep: _BuildUpkeep) -> None:
+        """Have the rest of a change wait for the switches that could not follow it."""
+        if upkeep.next_change.is_due:  # the links have changed meanwhile
+            return
+        unreachable = upkeep.change.unreachable
+        upkeep.next_change.is_due, upkeep.next_change.awaits_unreachable = True, unreachable
+        names = [self.fabric.names[vertex] for vertex in sorted(unreachable)]
+        self.fabric.tell(ChangeWaits(len(names), first_names(names, MOST_NAMED)))
 
     def _send(self, upkeep: _BuildUpkeep, repair: TableRepair) -> None:
         """Begin to send the rounds of a change."""

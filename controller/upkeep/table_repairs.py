@@ -7,7 +7,7 @@ arguments. No state, no I/O.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
@@ -44,6 +44,35 @@ class Failures:
         """The failures at the last look at the links."""
         return cls(links.dead, links.drained)
 
+    @classmethod
+    def none(cls, intact: IntactBuild) -> Failures:
+        """No failures in a build."""
+        far = intact.wiring.far
+        return cls(np.zeros(far.shape, np.bool_), np.zeros(len(far), np.bool_))
+
+    @classmethod
+    def certain(cls, links: Links, before: Failures, lacks_paths: bool) -> Failures:
+        """What has failed for certain; all else stays as the tables in force have it.
+
+        A switch that is only disconnected may still forward, and what is back can wait, unless it
+        gives a path to switches without one.
+
+        Args:
+            links: the links and switches as they are now.
+            before: what the tables in force route around.
+            lacks_paths: whether some switches have no path in these tables.
+        """
+        still_dead = links.dead if lacks_paths else ~links.spared_links
+        dead = (before.dead & still_dead) | (links.dead & links.broken)
+        still_drained = links.drained if lacks_paths else ~links.spared_switches
+        drained = (before.drained & still_drained) | (links.drained & links.lacking_program)
+        return cls(dead, drained)
+
+    def equals(self, other: Failures) -> bool:
+        """Whether both have the same dead links and drained switches."""
+        same_dead = np.array_equal(self.dead, other.dead)
+        return same_dead and np.array_equal(self.drained, other.drained)
+
     def __bool__(self) -> bool:
         """Whether there are any."""
         return bool(self.dead.any() or self.drained.any())
@@ -76,6 +105,8 @@ class Failures:
 class TableRepair(NamedTuple):
     """A change of tables, from those that lead around earlier failures to those of now."""
 
+    failures: Failures
+    """What the tables lead around."""
     tables: RepairedTables
     """The tables that lead around the failures."""
     rounds: list[Round]
@@ -87,6 +118,35 @@ class TableRepair(NamedTuple):
     """int64[S], the generation of class and group numbers at each switch."""
     make_event: EventMaker
     """Makes the event of the repair."""
+
+    @classmethod
+    def within_reach(
+        cls,
+        between: Callable[[Failures], TableRepair],
+        failures: Failures,
+        certain: Failures,
+        failures_before: Failures,
+        unreachable: frozenset[int],
+    ) -> TableRepair | None:
+        """Compute a change of tables that switches which cannot change need not follow.
+
+        While they forward by their old rows, and others by new ones, packets could loop. So if a
+        change would change them, only what has failed for certain is routed around.
+
+        Args:
+            between: computes the change to tables around these failures.
+            failures: what traffic is to be routed around.
+            certain: what has failed for certain (`Failures.certain`).
+            failures_before: what the tables in force route around.
+            unreachable: the switches that forward and cannot change.
+
+        Returns:
+            The change; None if all of it has to wait for these switches.
+        """
+        repair = between(failures)
+        if certain.equals(failures) or not repair.changes(unreachable):
+            return repair
+        return None if certain.equals(failures_before) else between(certain)
 
     @classmethod
     def between(
@@ -111,12 +171,18 @@ class TableRepair(NamedTuple):
         make_event = _event_maker(failures, tables, perf_counter() - began)
         change = RepairRounds.of_repairs(before, tables)
         rounds = repair_messages(programs, tables.tables, change, generations)
-        return cls(tables, rounds, programs, generations, make_event)
+        return cls(failures, tables, rounds, programs, generations, make_event)
+
+    def changes(self, vertices: Iterable[int]) -> bool:
+        """Whether one of these switches has to change."""
+        return any(not round.keys().isdisjoint(vertices) for round in self.rounds)
 
 
 class DetouredBuilds(NamedTuple):
     """Both builds of a move that waits halfway, with tables around what has failed since."""
 
+    failures: Failures
+    """What the tables lead around, by the links and switches of the old build."""
     old: Build
     """The build that the move left, with repaired tables."""
     new: Build
@@ -143,6 +209,7 @@ class DetouredBuilds(NamedTuple):
         repair = failures.tables_around(intact)
         new_repair = new_failures.tables_around(IntactBuild.of(new)) if new_failures else None
         return cls(
+            failures,
             replace(old, tables=repair.tables),
             replace(new, tables=new_repair.tables) if new_repair else new,
             repair,

@@ -1,0 +1,155 @@
+"""Switches that are disconnected and forward on: no change of tables has them loop packets.
+
+The fabric has 17 of 24 cables, so that some switches cannot be drained.
+"""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from controller.settings import Duties
+from tests.compilers.update.updates import MINIMAL, build
+from tests.controller.makers import loaded
+from tests.controller.upkeep.makers import CALM, hold, network, told, unconnected
+
+SPARSE = build(
+    "{family: polarfly, q: 3}",
+    MINIMAL,
+    (
+        ("n0", "n10"),
+        ("n1", "n5"),
+        ("n2", "n11"),
+        ("n3", "n8"),
+        ("n3", "n12"),
+        ("n5", "n9"),
+        ("n7", "n10"),
+    ),
+)
+MOST = [9, 5, 12, 1, 0, 4, 7, 6]
+"""Eight of the thirteen switches."""
+
+
+def sparse():
+    return network(Duties(damping=CALM, discover=False), SPARSE)
+
+
+def leave(net, vertices):
+    """These switches lose their management, and forward on."""
+    for vertex in vertices:
+        net.sessions.closed(vertex)
+
+
+def delivers(net, seconds, without=()):
+    """Time passes, and no pair loses packets meanwhile, but those of some switches.
+
+    Returns the events of this time, by kind.
+    """
+    kinds = []
+    for _ in range(int(seconds / 0.25)):
+        net.tick()
+        kinds += told(net)
+        lost = [pair for pair in net.fabric.lost() if not {pair[0][0], pair[1][0]} & {*without}]
+        assert not lost, lost
+    return kinds
+
+
+def link_between(one, other):
+    far = SPARSE.wiring.far
+    return one, int(np.flatnonzero(far[one] == other)[0])
+
+
+def test_two_switches_without_management_of_which_one_cannot_be_drained():
+    """Traffic was led around the other one over tables that this one could not take: eight pairs
+    lost their packets until it was back.
+    """
+    net, keeper = sparse()
+    leave(net, [8, 9])
+    kinds = delivers(net, 60)
+    assert kinds.count("not-drained") == kinds.count("change-waits") == 1
+    assert "repaired" not in kinds
+    assert np.flatnonzero(keeper.drained).tolist() == [8]
+    assert keeper.has_transit(8), "a move would not wait for it"
+    net.connect(9)
+    assert "repaired" in delivers(net, 5)
+    assert not keeper.has_transit(8)
+    net.connect(8)
+    delivers(net, 5)
+    assert not hold(net, SPARSE.tables)
+
+
+def test_a_link_that_fails_while_a_change_waits_is_led_around():
+    net, keeper = sparse()
+    leave(net, [8, 9])
+    delivers(net, 20)
+    net.cable(*link_between(1, 4), False)
+    net.tick()
+    assert "repaired" in told(net)
+    assert keeper.has_transit(8), "only what has failed for certain is led around"
+    delivers(net, 20)
+    net.connect(8, 9)
+    delivers(net, 10)
+
+
+@pytest.mark.parametrize("change", ["link is back", "drain", "drain ends"])
+def test_a_change_waits_for_most_switches_without_a_limit(change):
+    """It began after 35 s at those that were connected: 3 to 8 pairs lost their packets."""
+    net, keeper = sparse()
+    away = MOST if change == "link is back" else [6, 9, 3, 12, 7, 4, 5, 1]
+    link = link_between(8, 10)
+    if change == "link is back":
+        net.cable(*link, False)
+    elif change == "drain ends":
+        keeper.drain("n8")
+    delivers(net, 10, without=[10])
+    leave(net, away)
+    delivers(net, 5, without=[10])
+    if change == "link is back":
+        net.cable(*link, True)
+    else:
+        keeper.drain("n8", ends=change == "drain ends")
+    kinds = delivers(net, 60)
+    assert "repaired" not in kinds or change == "link is back"
+    net.connect(*away)
+    delivers(net, 10)
+    assert not keeper.status()["repairing"]
+
+
+def test_a_switch_that_a_returning_link_rejoins_is_reached_at_once():
+    """Its hosts had no path, so this does not wait for a switch without management."""
+    net, _ = sparse()
+    cut_off, away = 10, 9
+    for other in (8, 9):
+        net.cable(*link_between(cut_off, other), False)
+    delivers(net, 5, without=[cut_off])
+    leave(net, [away])
+    net.cable(*link_between(cut_off, 8), True)
+    net.tick()
+    kinds = told(net)
+    assert "repaired" in kinds
+    assert "change-waits" not in kinds
+
+
+def test_a_restart_in_an_outage_loses_nothing_as_switches_return_in_turn():
+    """Those that were missing after 30 s were drained, over tables that others could not take."""
+    net, keeper = sparse()
+    record = json.loads(json.dumps(keeper.links_record()))
+    leave(net, range(13))
+    delivers(net, 10)
+    later, keeper = unconnected(Duties(damping=CALM, discover=False), SPARSE)
+    later.switches[:] = net.switches
+    later.fabric.switches[:] = net.switches
+    keeper.take_over(record)
+    keeper.expect()
+    delivers(later, 25)
+    order = [2, 9, 1, 4, 10, 7, 6, 3, 5, 11, 0, 12, 8]
+    later.connect(*order[:7])
+    delivers(later, 8)
+    for vertex in order[7:]:
+        later.connect(vertex)
+        delivers(later, 1)
+    delivers(later, 10)
+    assert not hold(later, SPARSE.tables)
+    assert loaded(SPARSE).identity == later.sessions.identity
