@@ -63,7 +63,10 @@ class MoveDetour:
     def _begin(self, rollout: Rollout) -> None:
         """Begin to compute a detour, if the move waits and something has failed."""
         target = rollout.target.build
-        if rollout.waits and target and (compute := self._keeper.detour_work(target)):
+        if not rollout.waits or target is None:
+            return
+        compute = self._keeper.detour_work(target, only_certain=not rollout.leads_around_absent)
+        if compute is not None:
             self._computing = self._start(partial(_plan_detour, compute))
 
     def _take(self, computing: Future[_PlannedDetour], rollout: Rollout) -> None:

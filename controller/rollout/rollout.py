@@ -13,7 +13,8 @@ machine without I/O:
 - back: at the first refusal, lost switch or timeout the rounds are undone in reverse order, with
   the same pauses, and the old build stays. A switch that is away keeps its round, so before a
   second round is undone, those that are away and whose links are up are waited for: without a limit
-  while half of the switches or more are, as management is away then, else for `patience`.
+  while half of the switches or more are, as management is away then, else for `patience`, and until
+  traffic is led around them.
 - waiting, as a part of forth or back: if the build that is left marks packets or writes
   intermediates into them, and the other one does not, the switches must not forget what that means
   while a switch goes on doing so that has lost its connection or refuses its rows, and whose links
@@ -193,6 +194,14 @@ class Rollout:
         the next step since `DETOUR_AFTER` seconds.
         """
         return not self.over and (self.state == "reading" or self.seconds_waiting >= DETOUR_AFTER)
+
+    @property
+    def leads_around_absent(self) -> bool:
+        """Whether traffic is to be led around switches that are only disconnected while it waits.
+
+        They may still forward, so before its limit the next step rather waits for them.
+        """
+        return self.state == "reading" or self.seconds_waiting >= self.patience
 
     def replan(self, programs: SwitchPrograms, on_replanned: Callable[[], None]) -> None:
         """Go on by other programs between the two builds; only while the move `waits`.
@@ -466,7 +475,8 @@ class Rollout:
 
         They may hold a later round. Else they would be two rounds or more from the others, and
         packets would be lost. One that is back is at the others' round only once it has been read.
-        The limit, where there is one, holds for all switches together.
+        The limit holds for all switches together. After it, only those are awaited that traffic
+        cannot be led around.
         """
         fabric, now, lost = self.fabric, self.fabric.listening_clock(), self._lost_switches()
         read = {v for v in fabric.present if fabric.state(v) in ("in sync", *AMISS)}
@@ -486,7 +496,8 @@ class Rollout:
             self._waits_for_return_until = now + self.patience
         else:
             self._waits_for_return_until = min(self._waits_for_return_until, now + self.patience)
-        has_to_wait = bool(away) and now < self._waits_for_return_until
+        has_transit = any(map(fabric.upkeep.has_transit, away))
+        has_to_wait = bool(away) and (has_transit or now < self._waits_for_return_until)
         self._away = away if has_to_wait else []
         if has_to_wait:
             self._last_progress = now

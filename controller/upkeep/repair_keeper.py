@@ -273,11 +273,18 @@ class Keeper(Upkeep):
 
     # While a move waits halfway
 
-    def detour_work(self, to: Build) -> Callable[[], DetouredBuilds] | None:
+    def detour_work(
+        self, to: Build, only_certain: bool = False
+    ) -> Callable[[], DetouredBuilds] | None:
         """A function that computes a detour of the move that waits on its way to a build.
 
         It may be called in a thread. Then `take_detour` or `discard_detour` has to be called.
         Discovery rests in a move: links are judged by their ports, switches by what was read.
+
+        Args:
+            to: the build that the move leads to.
+            only_certain: whether only what has failed for certain is led around: switches change to
+                a detour as they are read, and not in rounds.
 
         Returns:
             The function; None if nothing has failed since the last detour, or if computing that one
@@ -288,9 +295,18 @@ class Keeper(Upkeep):
         self._react(upkeep)
         if not upkeep.next_change.is_due or not upkeep.backoff.is_over:
             return None
-        upkeep.next_change.is_due = upkeep.next_change.is_urgent = False
-        upkeep.change.began = self.fabric.clock()
-        failures, new_failures = Failures.of(upkeep.links), Failures.of(self._links_of(to, upkeep))
+        links, to_links = upkeep.links, self._links_of(to, upkeep)
+        failures, new_failures = Failures.of(links), Failures.of(to_links)
+        if only_certain:
+            certain = Failures.certain(links, upkeep.failures, upkeep.lacks_paths)
+            if certain.equals(upkeep.failures):
+                return None
+            new_failures = certain if to_links is links else new_failures
+            upkeep.next_change.is_due = not certain.equals(failures)
+            failures = certain
+        else:
+            upkeep.next_change.is_due = False
+        upkeep.next_change.is_urgent, upkeep.change.began = False, self.fabric.clock()
         return partial(DetouredBuilds.of, failures, upkeep.intact, upkeep.build, new_failures, to)
 
     def take_detour(self, detour: DetouredBuilds) -> None:

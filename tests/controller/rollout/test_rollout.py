@@ -30,6 +30,7 @@ from controller.rollout.rollout import (
 from controller.settings import Duties
 from controller.switches.current import Upkeep
 from controller.switches.session import LiveFabric
+from controller.upkeep.repair_keeper import Keeper
 from inventory.problems import InputError
 from tests.compilers.fabrics import polarfly_build
 from tests.compilers.routed import routed
@@ -38,13 +39,34 @@ from tests.compilers.update.updates import MINIMAL, Moving, build, grown, links_
 from tests.controller.makers import Unwatched, loaded, no_history
 from tests.controller.message_lists import listed
 from tests.controller.reported import holds
-from tests.controller.switches.conforming_fabric import numbers, strict
+from tests.controller.switches.conforming_fabric import InMemory, numbers, strict
 from tests.controller.switches.conforming_switch import TIMED_OUT, ConformingSwitch
+from tests.controller.switches.session_talk import names
 from tests.controller.upkeep.makers import CALM, network, tables_for
 from tests.controller.upkeep.makers import links_of as links_of_network
 
 SMALL, Q3 = "{family: polarfly, q: 2}", "{family: polarfly, q: 3}"
 POLICY = ("compact-valiant", "link")
+SPARSE = (
+    ("n0", "n10"),
+    ("n1", "n5"),
+    ("n2", "n11"),
+    ("n3", "n8"),
+    ("n3", "n12"),
+    ("n5", "n9"),
+    ("n7", "n10"),
+)
+"""Dead links of a fabric with 17 of 24 cables."""
+OTHER_SPARSE = (
+    ("n0", "n4"),
+    ("n0", "n7"),
+    ("n1", "n6"),
+    ("n2", "n3"),
+    ("n3", "n4"),
+    ("n5", "n12"),
+    ("n9", "n10"),
+)
+"""Dead links of another one."""
 
 
 class Site:
@@ -528,10 +550,13 @@ def test_a_move_to_other_cables_leads_around_what_is_drained():
 class Cabled(Upkeep):
     """Knows of switches without a connection whether their links are up."""
 
-    is_up = True
+    is_up, is_in_use = True, False
 
     def is_cabled(self, _):
         return self.is_up
+
+    def has_transit(self, _):
+        return self.is_in_use
 
 
 def around(made, datapath_id, links=()):
@@ -656,6 +681,56 @@ def test_a_few_switches_that_are_away_are_awaited_for_a_while():
     passes(site, 5)
     assert site.rollout.state == "failed"
     assert site.rollout.awaited == "", "the next move would not wait for the end of a repair"
+
+
+def test_a_switch_that_traffic_cannot_be_led_around_is_awaited_without_a_limit():
+    """After 30 s the others went on, two rounds apart from it: 11 pairs of a tree lost all packets
+    until it was back.
+    """
+    site, ends = left_in_a_move({4, 9})
+    site.fabric.upkeep.is_in_use = True
+    passes(site, 3 * ROLLOUT_PATIENCE)
+    assert site.rollout.awaited == "n3 (absent), n8 (absent), whose links are up"
+    assert site.rollout.leads_around_absent
+    site.fabric.upkeep.is_in_use = False
+    site.ends |= ends
+    passes(site, 1.0)
+    assert site.rollout.awaited == ""
+    for number in ends:
+        site.fabric.connected(number, number)
+    site.run("failed")
+    assert site.holds(site.moving.old)
+
+
+@pytest.mark.parametrize(("round", "absent"), [(2, 5), (4, 0), (6, 2)])
+def test_a_switch_that_is_silent_for_a_while_in_a_move_changes_nothing(round, absent):
+    """Traffic was led around it in mid-move, at each switch as it was read, and back again when it
+    returned: packets looped meanwhile.
+    """
+    old, new = build(Q3, MINIMAL, SPARSE), build(Q3, MINIMAL, OTHER_SPARSE)
+    now = [100.0]
+    sessions = LiveFabric(loaded(old), names, clock=lambda: now[0])
+    keeper = Keeper(sessions, Duties(damping=CALM, discover=False))
+    net = InMemory(build(Q3), sessions, now)  # all cables are there
+    net.connect()
+    mover = Mover(sessions, keeper, no_history())
+    mover.move(loaded(new), True)
+    net.also.append(mover.tick)
+    while mover.rollout.round < round:
+        net.tick(SETTLE)
+    net.sessions.closed(absent)
+    for _ in range(int((ROLLOUT_PATIENCE - 5) / SETTLE)):
+        net.tick(SETTLE)
+        assert not net.fabric.lost()
+    assert mover.rollout.awaited
+    assert keeper.drained[absent]
+    assert not keeper.repairs
+    net.connect(absent)
+    for _ in range(100):
+        net.tick(SETTLE)
+        assert not net.fabric.lost()
+    assert mover.rollout.state == "failed"
+    assert net.sessions.complete
 
 
 def test_a_switch_that_is_back_is_awaited_until_it_is_read():

@@ -153,3 +153,47 @@ def test_a_restart_in_an_outage_loses_nothing_as_switches_return_in_turn():
     delivers(later, 10)
     assert not hold(later, SPARSE.tables)
     assert loaded(SPARSE).identity == later.sessions.identity
+
+
+def test_a_link_that_is_drained_by_request_waits():
+    net, keeper = sparse()
+    leave(net, MOST)
+    delivers(net, 10)
+    keeper.drain("n4-n2")
+    kinds = delivers(net, 60)
+    assert "change-waits" in kinds
+    assert "repaired" not in kinds
+    net.connect(*MOST)
+    assert "repaired" in delivers(net, 10)
+
+
+def test_a_switch_without_its_program_is_led_around_at_once():
+    """It loses packets, other than one that is only disconnected."""
+    net, keeper = sparse()
+    leave(net, [8, 9])
+    delivers(net, 20)
+    keeper.program_read(1, is_held=False)
+    net.tick()
+    assert "repaired" in told(net)
+    assert (keeper.has_transit(1), keeper.has_transit(8)) == (False, True)
+
+
+def test_switches_that_are_drained_together_keep_nothing_waiting():
+    net, keeper = network(Duties(damping=CALM, discover=False))
+    leave(net, [8, 9])
+    kinds = delivers(net, 10)
+    assert ("repaired" in kinds, "change-waits" in kinds) == (True, False)
+    assert not keeper.has_transit(8)
+
+
+def test_a_switch_whose_links_are_down_keeps_nothing_waiting():
+    """Without power it forwards nothing."""
+    net, keeper = sparse()
+    for link in np.flatnonzero(SPARSE.wiring.far[9] >= 0).tolist():
+        net.cable(9, link, False)
+    leave(net, [9])
+    net.tick()
+    told(net)
+    keeper.drain("n1-n4")
+    kinds = delivers(net, 60, without=[9])
+    assert ("repaired" in kinds, "change-waits" in kinds) == (True, False)
