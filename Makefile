@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 # Many wait for switches: four left two cores idle for an eighth of the time.
 PYTEST := $(BIN)/pytest -n 5 --dist loadgroup --no-loadscope-reorder
 EXTRAS := ryu,os-ken,http,mininet,plots,analyse,cluster,docs
-DEMO_EXTRAS := ryu,mininet
+DEMO_EXTRAS := ryu,mininet,http
 
 # The one list of Debian packages: ovs-vswitchd, mnexec, ip, unshare; for tests only ping, a browser,
 # routers, a subnet manager with a fabric to manage, a network simulator, shells, and for long tests

@@ -123,7 +123,7 @@ def test_the_demo_installs_only_what_it_needs(tmp_path: Path) -> None:
         subprocess.run([*command, goal], capture_output=True, text=True, check=True).stdout
         for goal in ("demo", "test")
     )
-    assert "--editable '.[ryu,mininet]'" in demo
+    assert "--editable '.[ryu,mininet,http]'" in demo
     assert "--group dev" not in demo
     assert "--group dev" in test
 
