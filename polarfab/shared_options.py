@@ -207,7 +207,7 @@ SHARED: dict[str, dict[str, Any]] = {
     "--pattern": {"metavar": "PATTERN", "help": "The traffic pattern"},
     "--hosts-per-node": {
         "type": click.IntRange(0, 1024),
-        "help": "Hosts per switch; else as in the build, and 1 where there is none",
+        "help": "Hosts per switch",
     },
     "--q": {"type": int, "help": "Order of the field, a prime power"},
     "--supernode": {"metavar": "KIND", "help": "PolarStar: inductive-quad, paley or complete"},

@@ -90,7 +90,7 @@ def _read_failures(_: click.Context, __: click.Parameter, words: tuple[str, ...]
     show_default=False,
     help="Offered loads.  [default: .1,.2,…,1]",
 )
-@shared("--hosts-per-node")
+@shared("--hosts-per-node", meaning="by default as in the build, or 1 if it has no hosts")
 @click.option(
     "--routing",
     type=click.Choice(ROUTINGS),

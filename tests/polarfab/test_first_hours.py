@@ -139,3 +139,10 @@ def test_the_tutorial_installs_as_the_readme_does() -> None:
     pages = [(ROOT / name).read_text() for name in ("README.md", "docs/tutorial.md")]
     commands = r"^\$ make demo .*\n\$ [.] [.]venv/bin/activate"
     assert [len(re.findall(commands, page, re.M)) for page in pages] == [1, 1]
+
+
+def test_init_makes_one_host_a_switch_as_its_help_says(polarfab: Run, tmp_path: Path) -> None:
+    words = " ".join(polarfab("init", "--help")[1].split())
+    assert "Hosts per switch; by default 1." in words
+    assert polarfab("init", tmp_path / "lab", "polarfly", "--q", "3")[0] == 0
+    assert "hosts_per_node: 1" in (tmp_path / "lab" / "fabric.yaml").read_text()

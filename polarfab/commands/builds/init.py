@@ -19,7 +19,7 @@ from polarfab.shared_options import shared
 @click.argument("family", metavar="[FAMILY]", required=False)
 @click.argument("parameters", nargs=-1, metavar="[NAME=VALUE]...")
 @parameter_options
-@shared("--hosts-per-node")
+@shared("--hosts-per-node", meaning="by default 1")
 @click.option(
     "--traffic",
     type=click.Choice(TRAFFIC),

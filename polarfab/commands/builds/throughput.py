@@ -75,7 +75,7 @@ NO_VALUE = "–"
     is_flag=True,
     help="Compute the rates under uniform and under any traffic for each `minimal_share`.",
 )
-@shared("--hosts-per-node")
+@shared("--hosts-per-node", meaning="by default as in the build, or 1 if it has no hosts")
 @shared("--seed")
 @output_option("a plot as FILE.svg or FILE.png; with --guarantee FILE.csv")
 @shared("--scheduler")
