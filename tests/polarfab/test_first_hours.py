@@ -141,6 +141,15 @@ def test_the_tutorial_installs_as_the_readme_does() -> None:
     assert [len(re.findall(commands, page, re.M)) for page in pages] == [1, 1]
 
 
+def test_targets_prints_features_of_systems_and_none_of_tools(polarfab: Run) -> None:
+    printed = {name: polarfab("targets", name)[1] for name in ("opensm", "ansible", "containerlab")}
+    assert [name for name, text in printed.items() if "can do" in text] == ["opensm"]
+    tools = [
+        target["name"] for target in json.loads(polarfab("targets", "--json")[1]) if target["tool"]
+    ]
+    assert tools == ["ansible", "containerlab"]
+
+
 def test_init_makes_one_host_a_switch_as_its_help_says(polarfab: Run, tmp_path: Path) -> None:
     words = " ".join(polarfab("init", "--help")[1].split())
     assert "Hosts per switch; by default 1." in words

@@ -20,7 +20,7 @@ from compilers.targets.target import Target
 from inventory.problems import InputError, few
 
 SYSTEM = "system"
-"""The option with the target whose files are pushed."""
+"""The option with the target that writes the files of the switches."""
 CONFIGS = "configs"
 """The option with the folder of these files."""
 FOLDER_OF_SYSTEMS = "configs"
@@ -33,7 +33,7 @@ def push_options(*systems: str) -> Options:
     """The options of a tool that pushes the files of any of these systems."""
     return MappingProxyType(
         {
-            SYSTEM: Option.choice("The target whose files are pushed.", *systems),
+            SYSTEM: Option.choice("The target that writes the files of the switches.", *systems),
             CONFIGS: Option(
                 "The folder with them, as seen from what is written; if empty, the system's name, "
                 "or `configs` where nodes have systems of their own.",

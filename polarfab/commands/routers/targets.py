@@ -59,6 +59,7 @@ def _target_facts(name: str) -> dict[str, Any]:
         "summary": system.summary,
         "files": list(system.files),
         "whole_fabric": system.whole_fabric,
+        "tool": system.is_tool,
         "capabilities": sorted(capabilities.features),
         "routes": capabilities.rows,
         "groups": capabilities.groups,
@@ -73,6 +74,13 @@ def _target_facts(name: str) -> dict[str, Any]:
     }
 
 
+def _features(facts: dict[str, Any]) -> list[tuple[str, str]]:
+    """What a system can do. A tool takes every build: the systems whose files it has say more."""
+    if facts["tool"]:
+        return []
+    return [("can do", ", ".join(facts["capabilities"]) or "minimal routes")]
+
+
 def _print_target(facts: dict[str, Any]) -> None:
     """Print the facts of a target, and tables of its options."""
     limits = [(word, facts[word]) for word in ("routes", "groups") if facts[word]]
@@ -82,7 +90,7 @@ def _print_target(facts: dict[str, Any]) -> None:
             ("writes", facts["summary"]),
             ("files", ", ".join(facts["files"])),
             ("for", "the whole fabric" if facts["whole_fabric"] else "every switch"),
-            ("can do", ", ".join(facts["capabilities"]) or "minimal routes"),
+            *_features(facts),
             *((word, f"at most {limit:,} a switch") for word, limit in limits),
         ],
     )
