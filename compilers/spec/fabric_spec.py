@@ -236,8 +236,9 @@ class ControlPlaneSpec(Model):
     """Whether BGP sessions have TTL security (RFC 5082). Default: true with eBGP, unless a system
     of the fabric cannot have it, or FRR has BFD with another system."""
     unnumbered: bool | None = None
-    """Whether eBGP sessions use links without addresses (RFC 8950). Default: true with FRR or BIRD
-    alone; false with SONiC or Cumulus Linux, and in a fabric of several systems."""
+    """Whether links have no addresses: with eBGP (RFC 8950), and on FRR with static routes, too.
+    Default: true with FRR or BIRD alone; false with SONiC or Cumulus Linux, and with eBGP in a
+    fabric of several systems."""
     wcmp: bool | None = None
     """Whether next hops get weights by the number of paths behind them (weighted ECMP). Only with
     eBGP and `transit: ecmp`. Default: false."""

@@ -223,7 +223,9 @@ FABRIC_CHECKS: tuple[ValueCheck, ...] = (
         "`routing.minimal_share` only with `compact-valiant` and `spread`", _minimal_share_findings
     ),
     ValueCheck(
-        "`routing.disjoint` only where there are alternates or protection", _disjoint_findings
+        "`routing.disjoint` only where there are alternates or protection, and `edge` only with "
+        "`compact-valiant` and `minimal`",
+        _disjoint_findings,
     ),
     ValueCheck("each server of `base.ntp` and of `base.syslog` once", _server_findings),
     ValueCheck(

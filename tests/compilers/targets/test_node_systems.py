@@ -228,6 +228,16 @@ def test_neighbours_name_ports_as_their_own_system_does(tmp_path):
     assert len(report.audit.right) == report.audit.planned == 9
 
 
+@pytest.mark.parametrize("unnumbered", [True, False])
+def test_fabric_yaml_decides_whether_links_of_frr_with_static_routes_have_addresses(
+    unnumbered, tmp_path
+):
+    fabric = mixed("frr", control_plane={"unnumbered": unnumbered})
+    fabric.render("", tmp_path)
+    texts = [path.read_text() for path in (tmp_path / "n0").iterdir()]
+    assert unnumbered == all("100.64.0." not in text for text in texts)
+
+
 @pytest.mark.parametrize(
     ("systems", "more", "message"),
     [
