@@ -138,7 +138,7 @@ def draw(subject: Subject, form: str, layout_name: str = "", marked: tuple[str, 
         raise InputError.of(
             required=f"at most {MOST_PICTURE_NODES:,} nodes in a picture",
             given=f"{topology.graph.order:,}",
-            todo="write the graph for a tool of your own: polarfab export --format",
+            todo="write the graph for a tool of your own by polarfab export",
         )
     picture_layout = layout_of_picture(subject, layout_name, marked)
     written_names = subject.wiring.names if topology.graph.order <= MOST_WRITTEN_NODES else ()

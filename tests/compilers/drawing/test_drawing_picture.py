@@ -180,6 +180,14 @@ def test_fabrics_that_are_too_large() -> None:
         draw(given, form="html")
 
 
+def test_too_large_for_a_picture_names_a_verb_that_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message named an option of it without a value."""
+    monkeypatch.setattr("compilers.drawing.picture.MOST_PICTURE_NODES", 12)
+    message = "at most 12 nodes in a picture, given 13; write the graph .* by polarfab export$"
+    with pytest.raises(InputError, match=message):
+        draw(subject("polarfly", q=3), form="svg")
+
+
 @pytest.mark.parametrize(
     ("parameters", "wide"),
     [({"q": 3, "degree": 4}, False), ({"q": 2, "degree": 255}, True)],
