@@ -14,7 +14,7 @@ from polarfab.shared_options import run_options, shared
 @click.command("rehearse")
 @click.argument("folder", metavar="BUILD|FABRIC")
 @shared("--from", parameter="old", required=True)
-@shared("--engine", meaning="auto, mininet, ovs-fabric or model")
+@shared("--engine", meaning="linux and frr cannot rehearse a move")
 @shared("--framework", meaning="Ryu when both are installed")
 @click.option(
     "--interval",

@@ -35,7 +35,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     help="The controller's key; with --tls-cert and --tls-ca, switches need TLS.",
 )
 @click.option("--tls-cert", type=FILE, help="The controller's certificate (PEM).")
-@click.option("--tls-ca", type=FILE, help="The authority that switches' certificates are of (PEM).")
+@click.option("--tls-ca", type=FILE, help="The authority that signs switches' certificates (PEM).")
 @click.option(
     "--tls-crl", type=FILE, help="Revocation lists of that authority (PEM); followed as it changes."
 )

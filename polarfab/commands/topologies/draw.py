@@ -59,10 +59,11 @@ RADIXES = range(8, 129)
     "--show",
     type=click.Choice((*PICTURES, *PLOTS)),
     default="fabric",
-    help="The fabric with its racks and cables, or what each link carries, each failed link does, "
-    "each round of a move changes; or a plot of the papers: moore, resilience.",
+    help="fabric: the racks and cables. load: what each link carries. failures: what the failure "
+    "of each link does. rounds: what each round of a move changes. moore, resilience: plots of the "
+    "papers.",
 )
-@shared("--pattern", meaning="for --show load; else uniform")
+@shared("--pattern", meaning="for --show load; by default uniform")
 @shared("--from", meaning="for --show rounds", parameter="old")
 @output_option("FILE.svg, .html or .png", required=True)
 @json_option
