@@ -15,14 +15,14 @@ read gives an error at once.
 from __future__ import annotations
 
 import json
+import os
 from collections import deque
 from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from math import inf
 from pathlib import Path
-from shutil import Error as CopyError
-from shutil import copytree, disk_usage
+from shutil import copy2, disk_usage
 from time import time
 from typing import Any
 
@@ -35,6 +35,7 @@ from compilers.tables.folders.folder_contents import (
     MANIFEST_SUM,
     VERIFIED,
     last_build_place,
+    polarfab_files,
 )
 from compilers.tables.folders.folder_contents import identity_in as identity_of_folder
 from compilers.tables.folders.folder_files import read as read_text
@@ -247,8 +248,8 @@ class BuildHistory:
 
     def require_room(self, identity: str) -> None:
         """Refuse where a build that is kept could not be put into the controller's folder."""
-        files = (self.place / identity).rglob("*")
-        needed = sum(file.stat().st_size + FILE_OVERHEAD for file in files) + RESERVED_ROOM
+        statuses = [status for _, status in _statuses(self.place / identity)]
+        needed = sum(status.st_size + FILE_OVERHEAD for status in statuses) + RESERVED_ROOM
         free = disk_usage(self.folder.parent).free
         if free < needed:
             raise InputError.of(
@@ -316,12 +317,10 @@ class BuildHistory:
     def _put_into_folder(self, source: Path) -> None:
         """Put a copy of a build into the controller's folder."""
         with new_build(self.folder) as new:
-            try:
-                copytree(source, new, dirs_exist_ok=True)
-            except CopyError as error:
-                # It has a triple for each file: source, target and reason.
-                (_, _, reason), *_ = error.args[0]
-                raise OSError(reason) from error
+            for name in polarfab_files(source):
+                if (source / name).is_file():
+                    (new / name).parent.mkdir(parents=True, exist_ok=True)
+                    copy2(source / name, new / name)
         self._installed = self.stamp()
 
     def entries(self) -> list[HeldBuild]:
@@ -356,11 +355,9 @@ class BuildHistory:
 
         The copy is read again only if it has changed.
         """
-        folder = self.place / identity
         stamps = {
             str(file): (status.st_ino, status.st_size, status.st_ctime_ns)
-            for file in folder.rglob("*")
-            if (status := file.stat())
+            for file, status in _statuses(self.place / identity)
         }
         stamps_then, is_undamaged = self._checked.get(identity, (None, False))
         if stamps_then != stamps:
@@ -569,6 +566,18 @@ def _fault(report: Report) -> str:
         return f"one in which {wrong:,} of {report.pairs:,} pairs fail: {report.faults[0].fault}"
     strays = report.alternates.strays if report.alternates else 0
     return f"one whose alternates lose packets at {strays:,} places"
+
+
+def _statuses(folder: Path) -> list[tuple[Path, os.stat_result]]:
+    """The files and folders in a folder, each with its status.
+
+    What has none is left out: an editor's lock is a link to nothing, and files may go meanwhile.
+    """
+    statuses = list[tuple[Path, os.stat_result]]()
+    for file in folder.rglob("*"):
+        with suppress(OSError):
+            statuses.append((file, file.stat()))
+    return statuses
 
 
 def _identity(folder: Path) -> str:

@@ -283,6 +283,24 @@ def test_a_build_whose_copy_is_damaged_is_not_said_to_be_kept(tmp_path, history,
     assert not BuildHistory(history.folder).has_undamaged(current.identity)
 
 
+def test_a_link_to_nothing_in_a_copy_hides_no_history(tmp_path, history):
+    """An editor's lock did: the history was empty, and no build could be moved to."""
+    current = current_of(save(polarfly_build(3), tmp_path / "build"), None)
+    history.keep(current)
+    history.record_held(current, "")
+    lock = history.place / current.identity / f".#{MANIFEST}"
+    lock.symlink_to("ann@host.1234:5678")
+    assert [entry["kept"] for entry in history.entries_as_data()] == [True]
+    history.require_room(current.identity)
+    shutil.rmtree(history.folder)
+    assert history.restore_folder(current.identity, {current.identity})
+    assert history.folder_build == current.identity
+    assert not list(history.folder.glob(".*"))
+    lock.unlink()
+    lock.symlink_to(lock.name)
+    assert [entry["kept"] for entry in history.entries_as_data()] == [True]
+
+
 def with_entries(file, **members):
     """Put these members into all entries of a list, which have no digests then."""
     entries = [entry | members for entry in json.loads(file.read_text())]
