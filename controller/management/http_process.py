@@ -340,9 +340,16 @@ def _http_protocol() -> type[asyncio.Protocol]:
             return self.has_ended
 
         def on_response_complete(self) -> None:
-            """After the last answer, close at once where the client has ended its side."""
+            """After the last answer, close at once where the client has ended its side.
+
+            A next request may have begun in what came before. Its end can no longer come if it has
+            none there. Nothing else would notice that: asyncio reads no further.
+            """
             super().on_response_complete()
-            if self.has_ended and self.cycle.response_complete:  # else a next request has begun
+            request = self.cycle
+            if self.has_ended and (request.response_complete or request.more_body):
+                request.disconnected = True
+                request.message_event.set()
                 self.transport.close()
 
     return Http

@@ -153,6 +153,24 @@ def test_a_client_that_ends_within_its_request_is_not_waited_for(served):
         assert client.recv(65536)[:12] in (b"", b"HTTP/1.1 401")
 
 
+@pytest.mark.parametrize("path", ["/api/drain", "/api/apply"])
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_next_request_that_is_cut_off_is_not_waited_for(served, path, times):
+    """Its connection stayed for ever, with its descriptor and the only place for builds."""
+    head = f"Host: localhost\r\nAuthorization: Bearer {TOKEN}\r\n"
+    whole = f"GET /api/build HTTP/1.1\r\n{head}\r\n".encode()
+    cut = f"POST {path} HTTP/1.1\r\n{head}Content-Length: 500\r\n\r\n{{".encode()
+    with connected(served.http) as client:
+        client.settimeout(4)
+        client.sendall(whole * times + cut)
+        client.shutdown(socket.SHUT_WR)
+        answer = b"".join(iter(lambda: client.recv(65536), b""))
+    assert answer.count(b"HTTP/1.1 200 ") == answer.count(b"HTTP/1.1 ") == times
+    with connected(served.http) as client:
+        client.sendall(f"POST /api/apply HTTP/1.1\r\n{head}Content-Length: 1\r\n\r\n{{".encode())
+        assert client.recv(65536).startswith(b"HTTP/1.1 400 "), "the place for builds is free"
+
+
 @pytest.mark.parametrize("end", [b"\r\n\r\n", b""], ids=["whole", "without end"])
 def test_a_head_of_100_kb_is_refused(served, end):
     """A whole one got 200; what has no end the server refuses by itself."""
