@@ -492,8 +492,8 @@ class Request:
 
 
 TOO_SLOW = (
-    f"required a body at {LEAST_RATE:,} bytes a second or more, and after {LONGEST_UPLOAD:g} s"
-    f" at {LARGE_BODY_RATE:,}"
+    f"required a body within {SLOW_START:g} s and a second more for each {LEAST_RATE:,} bytes,"
+    f" and after {LONGEST_UPLOAD:g} s at {LARGE_BODY_RATE:,} bytes a second or more"
 )
 """Why a body is refused that comes too slowly."""
 

@@ -398,7 +398,8 @@ def test_a_build_that_drips_keeps_no_place(api, monkeypatch, seconds, size, stat
     assert answer.status_code == status
     if status == 408:
         assert answer.json["error"] == (
-            "required a body at 100,000 bytes a second or more, and after 60 s at 1,000,000"
+            "required a body within 10 s and a second more for each 100,000 bytes, and after 60 s"
+            " at 1,000,000 bytes a second or more"
         )
 
 
