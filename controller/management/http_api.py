@@ -251,11 +251,12 @@ class Api:
         """Refuse a request whose token's role is too low, and log that as an action.
 
         Raises:
-            Refusal: the role is too low, or the token was withdrawn while the body arrived.
+            Refusal: the role is too low, or the token was withdrawn while the body arrived. One
+                that was only renamed was not; by default its name is its line in the file.
         """
         actor = request.actor
-        sent = actor.name, actor.role, request.secret
-        if all((token.name, token.role, token.secret) != sent for token in self.tokens.accepted):
+        sent = actor.role, request.secret
+        if all((token.role, token.secret) != sent for token in self.tokens.accepted):
             text = "required a token that is accepted, given one that was withdrawn meanwhile"
             raise Refusal(401, text, WWW_Authenticate="Bearer")
         if ROLES.index(actor.role) < ROLES.index(needs):

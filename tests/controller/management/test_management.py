@@ -385,6 +385,19 @@ def test_a_token_that_is_withdrawn_while_the_body_arrives_changes_nothing(api, t
     assert not (tmp_path / ".build.actions").exists()
 
 
+def test_a_token_that_is_renamed_while_the_body_arrives_stays_accepted(api):
+    """Its request was refused: a comment above a token without a name had changed its line."""
+    asked = api.site.ask
+
+    async def late(header, body):
+        api.api.tokens = Tokens((Token("bob", "apply", TOKEN.encode()),))
+        return await asked(header, body)
+
+    api.site.ask = late
+    answer = api.post("/api/reconcile", headers=bearer(TOKEN))
+    assert answer.status_code == 202, answer.json
+
+
 @pytest.mark.parametrize(
     ("seconds", "size", "status"),
     [(9, 5, 400), (11, 5, 408), (59, 6_000_000, 400), (61, 6_000_000, 408), (61, 62_000_000, 400)],
