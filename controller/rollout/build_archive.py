@@ -53,7 +53,7 @@ END_RECORD, END_RECORD_BYTES, LONGEST_COMMENT = b"PK\5\6", 22, 1 << 16
 """How the record at the end of an archive begins, its length, and that of a comment after it."""
 ZIP64_LOCATOR, ZIP64_LOCATOR_BYTES = b"PK\6\7", 20
 """What stands before the end record of an archive whose sizes have 64 bits."""
-ZIP_ERRORS = OSError, EOFError, OverflowError, RuntimeError, zlib.error, LZMAError
+ZIP_ERRORS = EOFError, OverflowError, RuntimeError, zlib.error, LZMAError
 """The exceptions of `zipfile` for damaged files, besides `BadZipFile`."""
 BUILD_FILE = re.compile(r"(manifest|fabric|verified)\.json|allocations\.csv|arrays/[a-z0-9_]+\.npy")
 """The name of a file of a build, such as `arrays/far.npy`."""
@@ -101,7 +101,8 @@ def unpack(
             the number of switches in its own manifest.
 
     Raises:
-        InputError: the data is not a build, it is too large, or the folder cannot be written.
+        InputError: the data is not a build, or it is too large.
+        OSError: the folder cannot be written.
     """
     try:
         with _opened(data) as archive:

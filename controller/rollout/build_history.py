@@ -56,6 +56,8 @@ LIST = "history.json"
 """The file with the list."""
 MISSING, EMPTY = "it is missing", "it is empty"
 """Why the list cannot be read, in the two cases in which there may have been none."""
+WRITABLE = "make its disk writable"
+"""What to do about a folder that cannot be written, in messages."""
 TIME_LIMIT = 253_402_300_800
 """The end of the year 9999, in seconds since the epoch. Python's dates end there, so an entry of a
 later time could not be shown."""
@@ -137,7 +139,7 @@ class BuildHistory:
         if expect and identity != expect:
             raise InputError.of(f"build {expect}", f"build {identity}")
         folder = self.place / identity
-        with replaced(folder) as new:
+        with replaced(folder, WRITABLE) as new:
             unpack(data, new, yield_to_others, switches)
             (new / VERIFIED).unlink(missing_ok=True)
             _prove(new, takes_unverified, yield_to_others)
@@ -224,7 +226,7 @@ class BuildHistory:
         was_kept, damage = folder.is_dir(), self._damage_of_copy(current.identity)
         if damage is None:
             return
-        with replaced(folder) as new:
+        with replaced(folder, WRITABLE) as new:
             write(build, new)
             if current.proved.delivery:
                 mark_verified(new, current.identity, {"proved": asdict(current.proved)})
@@ -303,6 +305,9 @@ class BuildHistory:
 
         Returns:
             What was wrong with the folder; None if nothing was done.
+
+        Raises:
+            InputError: the build cannot be written there; the message names its undamaged copy.
         """
         try:
             load(self.folder)
@@ -310,13 +315,31 @@ class BuildHistory:
             (problem, *_), source = error.problems, self._folder_of(identity)
             may_replace = not _named_in(self.folder) or self.has_one_of(instead_of)
             if source and may_replace:
-                self._put_into_folder(source)
+                self._restore_from(source, identity)
                 return problem
         return None
 
+    def _restore_from(self, source: Path, identity: str) -> None:
+        """Put a build into the controller's folder, where it or another was before.
+
+        Args:
+            source: an undamaged copy of it.
+            identity: its identity.
+        """
+        try:
+            self._put_into_folder(source)
+        except InputError as error:
+            reason, *_ = error.problems
+            raise InputError.of(
+                f"a folder that takes build {identity} again, of which {source} is a sound copy",
+                reason.given,
+                f"{WRITABLE}, or make room",
+                file=str(self.folder),
+            ) from error
+
     def _put_into_folder(self, source: Path) -> None:
         """Put a copy of a build into the controller's folder."""
-        with new_build(self.folder) as new:
+        with new_build(self.folder, WRITABLE) as new:
             for name in polarfab_files(source):
                 if (source / name).is_file():
                     (new / name).parent.mkdir(parents=True, exist_ok=True)

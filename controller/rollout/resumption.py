@@ -58,17 +58,21 @@ def restore_folder(history: BuildHistory) -> str:
     which build the fabric has: without a journal that can be read nothing is done.
 
     Returns:
-        What was damaged and what was done, in words; "" if nothing was done.
+        What was damaged and what was done, or why it could not be done, in words; "" if there was
+        nothing to do.
     """
     journal = journal_of(history.folder)
     try:
         if not journal.is_file():
             return ""
         record = record_from_json(journal.read_bytes())
-        instead_of = record.builds | {record.folder_build}
+    except (OSError, ValueError, TypeError, RecursionError):
+        return ""  # the start says what is wrong with the journal
+    instead_of = record.builds | {record.folder_build}
+    try:
         problem = history.restore_folder(record.build, instead_of)
-    except (InputError, OSError, ValueError, TypeError, RecursionError):
-        return ""  # the start says what is wrong with the folder or the journal
+    except InputError as error:
+        return str(error)
     if problem is None:
         return ""
     done = f"build {record.build}, which the fabric has, is put into {history.folder} again"

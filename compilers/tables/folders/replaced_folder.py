@@ -61,13 +61,17 @@ T = TypeVar("T")
 
 
 @contextmanager
-def new_build(folder: Path) -> Iterator[Path]:
+def new_build(folder: Path, todo: str = OTHER_FOLDER) -> Iterator[Path]:
     """Yield a new folder for a build, which takes the place of `folder` when the block ends.
+
+    Args:
+        folder: the folder.
+        todo: what the message advises if it cannot be written.
 
     Raises:
         InputError: a build may not be put there (`require_place`), or it cannot be written.
     """
-    with os_errors_as_unwritable(folder):
+    with os_errors_as_unwritable(folder, todo):
         place = prepared_place(folder)
         require_place(place)
         with folder_beside(place) as new:
@@ -96,15 +100,19 @@ def require_place(place: Path) -> None:
 
 
 @contextmanager
-def replaced(folder: Path) -> Iterator[Path]:
+def replaced(folder: Path, todo: str = OTHER_FOLDER) -> Iterator[Path]:
     """Yield a new folder, which takes the place of `folder` when the block ends.
 
     Unlike `new_build`, it replaces any folder that is there.
 
+    Args:
+        folder: the folder.
+        todo: what the message advises if it cannot be written.
+
     Raises:
         InputError: it cannot be written.
     """
-    with os_errors_as_unwritable(folder):
+    with os_errors_as_unwritable(folder, todo):
         place = prepared_place(folder)
         with folder_beside(place) as new:
             yield new
@@ -113,8 +121,12 @@ def replaced(folder: Path) -> Iterator[Path]:
 
 
 @contextmanager
-def os_errors_as_unwritable(folder: Path) -> Iterator[None]:
+def os_errors_as_unwritable(folder: Path, todo: str = OTHER_FOLDER) -> Iterator[None]:
     """Turn errors of the operating system into the message that a folder cannot be written.
+
+    Args:
+        folder: the folder.
+        todo: what the message advises.
 
     Raises:
         InputError: it cannot be written.
@@ -122,7 +134,7 @@ def os_errors_as_unwritable(folder: Path) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise unwritable_folder(folder, error) from error
+        raise unwritable_folder(folder, error, todo) from error
 
 
 def prepared_place(folder: Path) -> Path:

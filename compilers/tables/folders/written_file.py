@@ -215,9 +215,16 @@ def os_errors_say_replaced() -> Iterator[None]:
         raise OSError(errno.EIO, reason) from error
 
 
-def unwritable_folder(folder: Path, error: OSError) -> InputError:
-    """Return the message that a folder cannot be written, for an error of the operating system."""
-    todo = f"{OTHER_FOLDER}, or make room" if error.errno in DISK_FULL else OTHER_FOLDER
+def unwritable_folder(folder: Path, error: OSError, todo: str = OTHER_FOLDER) -> InputError:
+    """Return the message that a folder cannot be written, for an error of the operating system.
+
+    Args:
+        folder: the folder.
+        error: the error.
+        todo: what the message advises; where the disk is full, also to make room.
+    """
+    if error.errno in DISK_FULL:
+        todo = f"{todo}, or make room"
     return _unwritable(folder, "a folder that can be written", error, todo)
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
 from dataclasses import replace
 from time import monotonic, sleep
 from types import SimpleNamespace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -55,6 +57,17 @@ def test_a_good_build_gets_our_mark(tmp_path, history):
     assert history.kept_builds() == [made.identity]
     assert str(history.read(made.identity).proved) == "delivery, identities"
     assert history.packed(made.identity)
+
+
+def test_an_upload_to_a_full_disk_is_refused_as_such(tmp_path, history, monkeypatch):
+    """It was said to be no ZIP file of a build."""
+    made, data = sent(tmp_path / "sent", polarfly_build(3))
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    monkeypatch.setattr("controller.rollout.build_archive._unpack_file", Mock(side_effect=full))
+    with pytest.raises(InputError, match=r"given No space left on device; .* make room") as refused:
+        history.receive(data)
+    assert refused.value.problems[0].file == str(history.place / made.identity)
+    assert not history.place.exists()
 
 
 @pytest.mark.parametrize(

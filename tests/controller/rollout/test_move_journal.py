@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import shutil
@@ -758,6 +759,19 @@ def test_the_folder_gets_the_running_build_again_at_a_start(site, damaged):
     assert site.fabric.identity == site.new.identity
     site.now += WITHIN
     site.until(lambda: site.holds(site.old.identity))
+
+
+def test_a_start_says_why_the_disk_does_not_take_the_running_build_again(site, monkeypatch):
+    """Nothing was said of it: the start named the damaged file only."""
+    on_trial(site)
+    turn_a_bit(site.folder / "arrays" / "far.npy")
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    monkeypatch.setattr(build_history, "copy2", Mock(side_effect=full))
+    started = CliRunner().invoke(cli, ["controller", str(site.folder)])
+    copy = site.mover.history.place / site.new.identity
+    assert f"{copy} is a sound copy, given No space left on device" in started.output
+    assert "make room" in started.output
+    assert "far.npy: required the file as it was compiled" in str(started.exception)
 
 
 def test_a_controller_starts_although_its_folder_is_damaged(site, monkeypatch):
