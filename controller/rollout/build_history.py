@@ -45,7 +45,9 @@ from compilers.tables.folders.verified_mark import mark_verified, verified_ident
 from compilers.tables.folders.written_file import put_file
 from controller.rollout.build_archive import identity_in, pack, unpack
 from controller.rollout.fabric_record import DIGEST, digest_of
+from controller.rollout.folder_lock import FolderLock
 from controller.switches.current import Current, read_build
+from controller.upkeep.background import at_once
 from inventory.problems import InputError, Problem, shown
 
 BUILDS_KEPT = 5
@@ -307,7 +309,8 @@ class BuildHistory:
             What was wrong with the folder; None if nothing was done.
 
         Raises:
-            InputError: the build cannot be written there; the message names its undamaged copy.
+            InputError: another controller uses the folder, or the build cannot be written there;
+                then the message names its undamaged copy.
         """
         try:
             load(self.folder)
@@ -315,27 +318,31 @@ class BuildHistory:
             (problem, *_), source = error.problems, self._folder_of(identity)
             may_replace = not _named_in(self.folder) or self.has_one_of(instead_of)
             if source and may_replace:
-                self._restore_from(source, identity)
+                self._restore_from(source, identity, problem)
                 return problem
         return None
 
-    def _restore_from(self, source: Path, identity: str) -> None:
+    def _restore_from(self, source: Path, identity: str, damage: Problem) -> None:
         """Put a build into the controller's folder, where it or another was before.
 
         Args:
             source: an undamaged copy of it.
             identity: its identity.
+            damage: what is wrong with the folder.
         """
+        lock = FolderLock(self.folder, lambda _: None, at_once)
         try:
             self._put_into_folder(source)
         except InputError as error:
-            reason, *_ = error.problems
-            raise InputError.of(
+            unwritable = Problem(
                 f"a folder that takes build {identity} again, of which {source} is a sound copy",
-                reason.given,
+                error.problems[0].given,
                 f"{WRITABLE}, or make room",
-                file=str(self.folder),
-            ) from error
+                str(self.folder),
+            )
+            raise InputError([damage, unwritable]) from error
+        finally:
+            lock.release()
 
     def _put_into_folder(self, source: Path) -> None:
         """Put a copy of a build into the controller's folder."""

@@ -1,6 +1,7 @@
 """The lock on a controller's build folder: only one controller keeps a journal next to it.
 
-`controller.composition` takes the lock when the controller starts.
+`controller.composition` takes the lock when the controller starts. Before, the build history has it
+while it replaces a damaged build.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ class FolderLock:
     It is a lock of the kernel (`flock`) on `.NAME.lock`, whose content names the process for
     people. Where that file cannot be written, as on a read-only disk, there is no lock, and an
     event says so. The descriptor stays open on purpose: the kernel releases the lock when it is
-    closed, at the end of the process. The controller's start waits for the disk only where the file
-    has to be made, and not for long.
+    closed, by `release` or at the end of the process. The controller's start waits for the disk
+    only where the file has to be made, and not for long.
 
     Raises:
         InputError: another controller has it, or the folder's path has a symbolic link.
@@ -41,6 +42,7 @@ class FolderLock:
     ) -> None:
         path = _without_links(folder)
         self.file = path.with_name(f".{path.name}.lock")
+        self._descriptor: int | None = None
         try:
             descriptor = self._open(start)
             try:
@@ -54,9 +56,16 @@ class FolderLock:
                     "stop that controller, or give this one a folder of its own",
                     file=str(folder),
                 ) from error
+            self._descriptor = descriptor
             start(partial(_name_process, descriptor))
         except OSError as error:
             tell(FileUnwritable(str(self.file), error.strerror or str(error)))
+
+    def release(self) -> None:
+        """Release the lock; only once the process is named, so of a lock that is made `at_once`."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+        self._descriptor = None
 
     def _open(self, start: Start) -> int:
         """Open the file, and make it in a thread if it is missing; returns its descriptor.

@@ -58,8 +58,10 @@ def restore_folder(history: BuildHistory) -> str:
     which build the fabric has: without a journal that can be read nothing is done.
 
     Returns:
-        What was damaged and what was done, or why it could not be done, in words; "" if there was
-        nothing to do.
+        What was damaged and what was done, in words; "" if nothing was done.
+
+    Raises:
+        InputError: another controller uses the folder, or the build cannot be written there.
     """
     journal = journal_of(history.folder)
     try:
@@ -69,10 +71,7 @@ def restore_folder(history: BuildHistory) -> str:
     except (OSError, ValueError, TypeError, RecursionError):
         return ""  # the start says what is wrong with the journal
     instead_of = record.builds | {record.folder_build}
-    try:
-        problem = history.restore_folder(record.build, instead_of)
-    except InputError as error:
-        return str(error)
+    problem = history.restore_folder(record.build, instead_of)
     if problem is None:
         return ""
     done = f"build {record.build}, which the fabric has, is put into {history.folder} again"

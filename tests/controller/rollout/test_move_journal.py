@@ -769,9 +769,25 @@ def test_a_start_says_why_the_disk_does_not_take_the_running_build_again(site, m
     monkeypatch.setattr(build_history, "copy2", Mock(side_effect=full))
     started = CliRunner().invoke(cli, ["controller", str(site.folder)])
     copy = site.mover.history.place / site.new.identity
-    assert f"{copy} is a sound copy, given No space left on device" in started.output
-    assert "make room" in started.output
-    assert "far.npy: required the file as it was compiled" in str(started.exception)
+    damage, unwritable = str(started.exception).splitlines()
+    assert "far.npy: required the file as it was compiled" in damage
+    assert f"{copy} is a sound copy, given No space left on device" in unwritable
+    assert "make room" in unwritable
+
+
+def test_a_second_controller_changes_nothing_in_a_damaged_folder(site):
+    """It put the build there again before it was refused."""
+    on_trial(site)
+    file = site.folder / "arrays" / "far.npy"
+    turn_a_bit(file)
+    before = file.read_bytes()
+    lock = FolderLock(site.folder, print, at_once)
+    started = CliRunner().invoke(cli, ["controller", str(site.folder)])
+    assert f"one that process {os.getpid()} uses" in str(started.exception)
+    assert file.read_bytes() == before
+    lock.release()
+    assert restore_folder(BuildHistory(site.folder))
+    assert file.read_bytes() != before
 
 
 def test_a_controller_starts_although_its_folder_is_damaged(site, monkeypatch):
