@@ -62,8 +62,10 @@ class TlsFaults:
     """The certificates of authorities; none if they are in a form that only OpenSSL reads."""
     lists: InitVar[Sequence[CertificateRevocationList]]
     """The revocation lists, which may be large and are not kept."""
+    unread: Sequence[Problem] = ()
+    """Why the file of the authorities could not be read here, though OpenSSL takes it."""
     _broken: list[Problem] = field(init=False, default_factory=list)
-    """The certificates whose signature is not that of their authority."""
+    """The certificates whose signature is not that of their authority, as far as is known."""
     _lists_of: dict[str, list[Span]] = field(init=False, default_factory=dict)
     """The lists that each authority has signed, by its name."""
     _issuers: frozenset[str] = field(init=False)
@@ -80,10 +82,10 @@ class TlsFaults:
                     file=str(file),
                     key=key,
                     required="a certificate as its authority has signed it",
-                    given=f"one of {_name(certificate.subject)} with another signature",
+                    given=f"one of {_name(certificate.subject)} {fault}",
                 )
                 for certificate in certificates
-                if not _is_signed(certificate, known)
+                if (fault := _signature_fault(certificate, known))
             ]
         for authority in self.authorities:
             signed = [Span.of_list(crl) for crl in lists if _has_signed(authority, crl)]
@@ -100,7 +102,7 @@ class TlsFaults:
         faults = _faults(map(Span.of, self.authorities), now)
         if faults and len(faults) == len(self.authorities):
             problems.append(self._invalid("tls_ca", f"one that {faults[0]}"))
-        problems += self._broken
+        problems += (*self.unread, *self._broken)
         if self.tls.revoked and self._lists_of and not self.covered(now):
             problems.append(self._uncovered([*self._lists_of], now))
         return problems
@@ -168,39 +170,57 @@ def _key_ids(certificate: Certificate) -> tuple[bytes | None, bytes | None]:
     """The number of the key that has signed a certificate, and that of its own; None if unknown."""
     from cryptography.x509 import (
         AuthorityKeyIdentifier,
+        DuplicateExtension,
         ExtensionNotFound,
         SubjectKeyIdentifier,
     )
 
     signer = own = None
     # Extensions that cannot be read are ValueErrors.
-    with suppress(ExtensionNotFound, ValueError):
+    with suppress(DuplicateExtension, ExtensionNotFound, ValueError):
         found = certificate.extensions.get_extension_for_class(AuthorityKeyIdentifier)
         signer = found.value.key_identifier
-    with suppress(ExtensionNotFound, ValueError):
+    with suppress(DuplicateExtension, ExtensionNotFound, ValueError):
         own = certificate.extensions.get_extension_for_class(SubjectKeyIdentifier).value.digest
     return signer, own
 
 
-def _is_signed(certificate: Certificate, known: Iterable[Certificate]) -> bool:
-    """Whether a certificate has its authority's signature, as far as we know that authority."""
+def _signature_fault(certificate: Certificate, known: Iterable[Certificate]) -> str:
+    """How a certificate lacks its authority's signature; "" if we do not know that authority."""
     from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 
-    signer, is_signed = _key_ids(certificate)[0], True
+    signer, fault = _key_ids(certificate)[0], ""
     for authority in known:
         if authority.subject != certificate.issuer:
             continue
         if None not in (signer, own := _key_ids(authority)[1]) and signer != own:
             continue  # another one of this name
         try:
-            certificate.verify_directly_issued_by(authority)
+            _verify(certificate, authority)
         except InvalidSignature:
-            is_signed = False
+            fault = "with another signature"
         except (TypeError, ValueError, UnsupportedAlgorithm):
-            return True  # of a kind that only OpenSSL knows
+            # It is damaged, or of a kind that only OpenSSL knows.
+            if certificate != authority:
+                return ""
+            fault = "with a signature of its own that cannot be checked"
         else:
-            return True
-    return is_signed
+            return ""
+    return fault
+
+
+def _verify(certificate: Certificate, authority: Certificate) -> None:
+    """Raise an error unless an authority has signed a certificate."""
+    from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+    from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
+    from cryptography.hazmat.primitives.hashes import SHA1
+
+    key, made = authority.public_key(), certificate.signature_hash_algorithm
+    if isinstance(key, RSAPublicKey) and isinstance(made, SHA1):
+        # The library's check does not know SHA-1, with which old authorities signed themselves.
+        key.verify(certificate.signature, certificate.tbs_certificate_bytes, PKCS1v15(), made)
+    else:
+        certificate.verify_directly_issued_by(authority)
 
 
 def _has_signed(authority: Certificate, crl: CertificateRevocationList) -> bool:

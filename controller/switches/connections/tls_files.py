@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from contextlib import suppress
 from functools import partial
 from math import inf
 from operator import attrgetter
@@ -102,15 +101,19 @@ class TlsFiles:
         contents = _contents(self.tls)
         lists = revocation_lists(self.tls.revoked) if self.tls.revoked else []
         # The file has the certificates of intermediate authorities, too.
-        certificates, authorities = _certificates(self.tls.certificate), []
-        with suppress(InputError):  # OpenSSL takes authorities in forms that have no metric here
-            authorities = _certificates(self.tls.authority)
+        certificates = _certificates("tls_cert", self.tls.certificate)
+        authorities: list[Certificate] = []
+        unread: tuple[Problem, ...] = ()
+        try:
+            authorities = _certificates("tls_ca", self.tls.authority)
+        except InputError as error:  # OpenSSL takes more forms, and each has its peers
+            unread = error.problems
         ends = {
             "certificate": [Span.of(certificate).end for certificate in certificates],
             "authority": [Span.of(authority).end for authority in authorities],
             "revocation list": [end for end in map(_end_of, lists) if end < inf],
         }
-        faults = TlsFaults(self.tls, certificates, authorities, lists)
+        faults = TlsFaults(self.tls, certificates, authorities, lists, unread)
         if self._faults and (worse := faults.worse_than(self._faults, time())):
             raise InputError(worse)
         if _stamp(self.tls) != stamp:
@@ -347,24 +350,32 @@ def revocation_lists(file: Path) -> list[CertificateRevocationList]:
     return lists
 
 
-def _certificates(file: Path) -> list[Certificate]:
+def _certificates(key: str, file: Path) -> list[Certificate]:
     """The certificates of a file; one at least.
 
+    Args:
+        key: the option that names the file.
+        file: the file.
+
     Raises:
-        InputError: one is in a form that OpenSSL takes, but not in PEM's usual one (RFC 7468, §5).
+        InputError: one is in a form that OpenSSL takes, but not in PEM's usual one (RFC 7468, §5),
+            or a part of it is damaged.
     """
-    from cryptography.x509 import load_pem_x509_certificates
+    from cryptography.x509 import InvalidVersion, load_pem_x509_certificates
 
     try:
-        return load_pem_x509_certificates(file.read_bytes())
-    except ValueError as error:
+        certificates = load_pem_x509_certificates(file.read_bytes())
+        for certificate in certificates:
+            _ = certificate.subject, certificate.issuer  # are not read before
+    except (ValueError, InvalidVersion) as error:
         raise InputError.of(
             file=str(file),
-            key="tls_cert",
+            key=key,
             required="a certificate that begins with BEGIN CERTIFICATE",
-            given="one in another form, such as BEGIN TRUSTED CERTIFICATE",
+            given="one that is damaged, or in another form, such as BEGIN TRUSTED CERTIFICATE",
             todo="write it by `openssl x509 -in FILE`",
         ) from error
+    return certificates
 
 
 def _contents(tls: Tls) -> dict[str, bytes]:

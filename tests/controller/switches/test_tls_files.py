@@ -5,6 +5,7 @@ import datetime
 import errno
 import os
 import ssl
+import subprocess
 from contextlib import suppress
 from dataclasses import replace
 from operator import attrgetter
@@ -146,9 +147,8 @@ def test_ends_are_those_of_the_certificate_the_authorities_and_the_list(tls, aut
 
 
 def test_an_authority_in_a_form_that_only_openssl_reads_is_taken(tls):
-    """It has no metric, but a metric is no reason to refuse it."""
-    text = tls.authority.read_text()
-    tls.authority.write_text(text.replace(" CERTIFICATE", " TRUSTED CERTIFICATE"))
+    """It has no metric, but a metric is no reason to refuse it at the start."""
+    as_trusted(tls, None)
     assert "authority" not in TlsFiles(tls).expires
 
 
@@ -296,6 +296,28 @@ def turned(pem):
     return b"\n".join((first, base64.b64encode(der[:-1] + bytes([der[-1] ^ 1])), last))
 
 
+def replaced(file, old, new):
+    """Replace bytes in the DER of a file in PEM."""
+    first, *lines, last = file.read_bytes().splitlines()
+    der = base64.b64decode(b"".join(lines))
+    assert der.count(old) == 1
+    file.write_bytes(b"\n".join((first, base64.b64encode(der.replace(old, new)), last)))
+
+
+def spoil_key(tls, _):
+    """Turn a bit in the key of the authority, which is a point that leaves its curve."""
+    key = x509.load_pem_x509_certificate(tls.authority.read_bytes()).public_key()
+    encoding, form = serialization.Encoding.X962, serialization.PublicFormat.UncompressedPoint
+    point = key.public_bytes(encoding, form)
+    replaced(tls.authority, point, point[:-1] + bytes([point[-1] ^ 1]))
+
+
+def as_trusted(tls, _):
+    """Write the authority as `openssl x509 -trustout` does."""
+    text = tls.authority.read_text()
+    tls.authority.write_text(text.replace(" CERTIFICATE", " TRUSTED CERTIFICATE"))
+
+
 WORSE = {
     "expired": (
         lambda tls, of: issue(tls, of, end=YESTERDAY),
@@ -312,6 +334,18 @@ WORSE = {
     "damaged authority": (
         lambda tls, _: tls.authority.write_bytes(turned(tls.authority.read_bytes())),
         "tls_ca: required a certificate as its authority has signed it",
+    ),
+    "damaged key of an authority": (
+        spoil_key,
+        "with a signature of its own that cannot be checked",
+    ),
+    "authority of an unknown version": (
+        lambda tls, _: replaced(tls.authority, b"\xa0\x03\x02\x01\x02", b"\xa0\x03\x02\x01\x05"),
+        "tls_ca: required a certificate that begins with BEGIN CERTIFICATE",
+    ),
+    "authority in a form that only OpenSSL reads": (
+        as_trusted,
+        "tls_ca: required a certificate that begins with BEGIN CERTIFICATE",
     ),
     "expired list": (
         lambda tls, of: tls.revoked.write_bytes(revocation_list(of, [], days=-1)),
@@ -356,6 +390,18 @@ def test_what_is_wrong_with_files_at_the_start_is_said(tls, authority, fault):
     assert said in str(problem)
     assert files.new_faults(time()) == [], "it is said once"
     assert looked(files, now=True), "no worse than those in use"
+
+
+def test_an_authority_that_signed_itself_with_sha_1_is_no_fault(tls, tmp_path):
+    """OpenSSL does not look at that signature, and old authorities have it."""
+    shell = "openssl req -x509 -newkey rsa:2048 -sha1 -nodes -subj /CN=old -keyout k -out old.pem"
+    subprocess.run(shell.split(), cwd=tmp_path, check=True, capture_output=True)
+    old = (tmp_path / "old.pem").read_bytes()
+    good = tls.authority.read_bytes()
+    tls.authority.write_bytes(good + old)
+    assert TlsFiles(tls).new_faults(time()) == []
+    tls.authority.write_bytes(good + turned(old))
+    assert [problem.key for problem in TlsFiles(tls).new_faults(time())] == ["tls_ca"]
 
 
 def test_what_ends_while_it_is_in_use_is_said(tls):
