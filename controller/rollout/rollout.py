@@ -201,6 +201,8 @@ class Rollout:
 
         They may still forward, so before its limit the next step rather waits for them.
         """
+        if self._away:
+            return self.fabric.listening_clock() >= self._waits_for_return_until
         return self.state == "reading" or self.seconds_waiting >= self.patience
 
     def replan(self, programs: SwitchPrograms, on_replanned: Callable[[], None]) -> None:

@@ -338,7 +338,7 @@ class Links:
         """Note that a switch has disconnected: it is drained after the patience, or as it flaps.
 
         If more than half of the switches are away now, management has failed. So this was no flap
-        of any of them.
+        of any of them, and earlier flaps of theirs are forgotten, too.
         """
         self._programmed.discard(vertex)
         if self.discovery:

@@ -25,8 +25,8 @@ RETURN_PAUSE = 15.0
 tries again to connect, unless it is set otherwise (`max_backoff` in vswitchd/bridge.c).
 """
 RETURN_LIMIT = 25.0
-"""Most seconds for which a switch is awaited while most others are back; less than a move waits on
-its way back (`controller.rollout.rollout.ROLLOUT_PATIENCE`).
+"""Most seconds for which a switch is awaited while most others are back. A move waits longer on its
+way back (`controller.rollout.rollout.ROLLOUT_PATIENCE`).
 """
 LONGEST_STEP = 1.0
 """Most seconds that count from one update to the next: in a move there may be none for long."""

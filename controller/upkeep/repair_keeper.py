@@ -113,6 +113,8 @@ class _Change:
     were."""
     make_event: EventMaker | None = None
     """Makes its event; None unless it is computed, and neither in place nor interrupted."""
+    is_interrupted: bool = False
+    """Whether its rounds were interrupted."""
     refusing_switches: set[int] = field(default_factory=set)
     """The switches whose refusal has interrupted a change since a change was last in place. If such
     a switch refuses again, it interrupts no change: a switch that always refuses does not keep the
@@ -133,6 +135,8 @@ class _BuildUpkeep:
     """The tables that are in force."""
     failures: Failures
     """What the tables in force route around."""
+    certain: Failures
+    """What has failed for certain, at the last look at the links."""
     links: Links
     """The state of each link."""
     backoff: Backoff
@@ -143,12 +147,19 @@ class _BuildUpkeep:
     """The change that is not computed yet."""
     change: _Change = field(default_factory=_Change)
     """The change under way, or the last one."""
+    is_told_to_wait: bool = False
+    """Whether it was reported that a change waits, since one was last made as a whole."""
 
-    @property
-    def lacks_paths(self) -> bool:
-        """Whether some pairs of switches have no path in the tables in force."""
-        has_isolated = bool(self.failures.isolated_switches(self.intact))
-        return has_isolated or self.repair.cut_off_pairs > 0
+    def failed_for_certain(self) -> Failures:
+        """What has failed for certain, as the links are now; what is back is used only if some
+        switch or pair would have no path without it.
+        """
+        isolated = Failures.of(self.links).isolated_switches(self.intact)
+        certain = Failures.certain(self.links, self.failures, gives_paths=False)
+        rejoined = certain.isolated_switches(self.intact) - isolated
+        if not rejoined and not self.repair.cut_off_pairs:
+            return certain
+        return Failures.certain(self.links, self.failures, gives_paths=True)
 
     @property
     def has_urgent_change(self) -> bool:
@@ -249,9 +260,12 @@ class Keeper(Upkeep):
     def foresee(self, build: Build) -> Build:
         """Another build with the tables that it will have once it is loaded.
 
-        They are repaired if some dead links or drained switches are in that build, too.
+        They are repaired if some dead links or drained switches are in that build, too. In a build
+        with the same links they lead around what the tables in force lead around.
         """
-        failures = Failures.of(self._links_of(build, self._upkeep))
+        links = self._links_of(build, self._upkeep)
+        is_same = links is self._upkeep.links
+        failures = self._upkeep.failures if is_same else Failures.of(links)
         if not self.duties.repair or not failures:
             return build
         return replace(build, tables=failures.tables_around(IntactBuild.of(build)).tables)
@@ -284,7 +298,8 @@ class Keeper(Upkeep):
         Args:
             to: the build that the move leads to.
             only_certain: whether only what has failed for certain is led around: switches change to
-                a detour as they are read, and not in rounds.
+                a detour as they are read, and not in rounds. It is so in any case while a switch
+                in use cannot change.
 
         Returns:
             The function; None if nothing has failed since the last detour, or if computing that one
@@ -295,17 +310,14 @@ class Keeper(Upkeep):
         self._react(upkeep)
         if not upkeep.next_change.is_due or not upkeep.backoff.is_over:
             return None
-        links, to_links = upkeep.links, self._links_of(to, upkeep)
-        failures, new_failures = Failures.of(links), Failures.of(to_links)
-        if only_certain:
-            certain = Failures.certain(links, upkeep.failures, upkeep.lacks_paths)
-            if certain.equals(upkeep.failures):
+        failures = wanted = Failures.of(upkeep.links)
+        if only_certain or self._unreachable(upkeep):
+            failures = upkeep.failed_for_certain()
+            if failures.equals(upkeep.failures):
                 return None
-            new_failures = certain if to_links is links else new_failures
-            upkeep.next_change.is_due = not certain.equals(failures)
-            failures = certain
-        else:
-            upkeep.next_change.is_due = False
+        to_links = self._links_of(to, upkeep)
+        new_failures = failures if to_links is upkeep.links else Failures.of(to_links)
+        upkeep.next_change.is_due = not failures.equals(wanted)
         upkeep.next_change.is_urgent, upkeep.change.began = False, self.fabric.clock()
         return partial(DetouredBuilds.of, failures, upkeep.intact, upkeep.build, new_failures, to)
 
@@ -423,8 +435,15 @@ class Keeper(Upkeep):
     # The record for the next process
 
     def links_record(self) -> dict[str, Any]:
-        """The state of links and switches that the next process needs, for JSON."""
-        return self._upkeep.links.as_record(self._now(), time())
+        """The state of links and switches that the next process needs, for JSON.
+
+        Besides the keys of `Links.as_record` it has `waits`, a list of [node], while a change waits
+        for these switches.
+        """
+        record = self._upkeep.links.as_record(self._now(), time())
+        if awaited := self._upkeep.next_change.awaits_unreachable:
+            record["waits"] = [[self.fabric.names[vertex]] for vertex in sorted(awaited)]
+        return record
 
     def take_over(self, record: dict[str, Any], named_by: Build | None = None) -> None:
         """Begin with the record of another process; call it before switches connect.
@@ -434,25 +453,36 @@ class Keeper(Upkeep):
             named_by: the build whose names it has; None: the build under upkeep.
         """
         now, wall, wiring = self._now(), time(), self._upkeep.build.wiring
+        waits = bool(record.get("waits"))
         if named_by is not None and named_by.wiring.names != wiring.names:
             links = Links(named_by.wiring, self.duties, named_by.hardware)
             links.take_over(record, now, wall)
             record = links.as_record(now, wall, wiring)
-        self._upkeep.links.take_over(record, now, wall)
-        self._avoid_failures(self._upkeep)
+        links = self._upkeep.links
+        links.take_over(record, now, wall)
+        self._lead_around(self._upkeep, Failures.broken(links) if waits else Failures.of(links))
 
     def expect(self) -> None:
         """Expect switches to connect from now on; those that do not in time count as gone."""
         self._expects_switches = True
         self._upkeep.links.expect(self._now())
 
-    def _avoid_failures(self, upkeep: _BuildUpkeep) -> None:
-        """Have the programs lead around present failures, before switches are read."""
-        failures = Failures.of(upkeep.links)
-        if self.duties.repair and failures:
+    def _lead_around(self, upkeep: _BuildUpkeep, failures: Failures) -> None:
+        """Have the programs lead around failures, before switches are read.
+
+        Args:
+            upkeep: the upkeep of a build that is loaded, or taken over from another process.
+            failures: what the tables in force lead around; what else is to be avoided is due.
+        """
+        if not self.duties.repair:
+            return
+        if failures:
             upkeep.failures = failures
             upkeep.repair = failures.tables_around(upkeep.intact)
             upkeep.encoder.set_tables(upkeep.repair.tables)
+        upkeep.next_change.is_due = not failures.equals(Failures.of(upkeep.links))
+        if upkeep.next_change.is_due:
+            self._delay_next_change(upkeep)
 
     # Called by the fabric
 
@@ -482,11 +512,14 @@ class Keeper(Upkeep):
             intact=intact,
             repair=no_failures.tables_around(intact),
             failures=no_failures,
+            certain=no_failures,
             links=links,
             backoff=Backoff(self.fabric.clock),
             held_routes=HeldRouteReadings({*range(build.tables.switches)}),
         )
-        self._avoid_failures(upkeep)
+        has_same_links = before is not None and links is before.links
+        in_force = before.failures if before and has_same_links else Failures.of(links)
+        self._lead_around(upkeep, in_force)
         return replace(current, programs=upkeep.encoder)
 
     def _upkeep_in_charge(self) -> _BuildUpkeep | None:
@@ -563,7 +596,8 @@ class Keeper(Upkeep):
         what they hold, once the switch is back or counts as gone.
         """
         self.rounds.stop()
-        upkeep.change.make_event, upkeep.next_change.is_due = None, True
+        upkeep.change.make_event, upkeep.change.is_interrupted = None, True
+        upkeep.next_change.is_due = True
         self._delay_next_change(upkeep)
         upkeep.held_routes.expect(range(upkeep.build.tables.switches))
         self._read_after_change.update(self.fabric.present)
@@ -634,10 +668,13 @@ class Keeper(Upkeep):
         Returns:
             Whether they have changed.
         """
-        before = Failures.of(upkeep.links)
+        before, certain_before = Failures.of(upkeep.links), upkeep.certain
         have_changed, events = upkeep.links.update(self._now())
         for event in events:
             self.fabric.tell(event)
+        # What is to be avoided already, but still in use, may fail.
+        upkeep.certain = Failures.broken(upkeep.links)
+        have_changed |= not upkeep.certain.equals(certain_before)
         upkeep.next_change.is_due |= have_changed and self.duties.repair
         if have_changed:
             # A drain after a failure does not delay the repair of the failure.
@@ -676,21 +713,26 @@ class Keeper(Upkeep):
     def _must_wait(self, upkeep: _BuildUpkeep) -> bool:
         """Whether the next change has to wait for switches."""
         next_change = upkeep.next_change
-        awaits_same = next_change.awaits_unreachable == self._unreachable(upkeep)
-        if upkeep.held_routes or (next_change.awaits_unreachable and awaits_same):
+        if upkeep.held_routes:
+            return True
+        awaited = next_change.awaits_unreachable
+        if awaited and awaited <= self._unreachable(upkeep):
             return True
         has_time = self._now() < next_change.waits_until
         return has_time and self._awaits_switch(upkeep, next_change.waits_for_slow)
 
     def _unreachable(self, upkeep: _BuildUpkeep) -> frozenset[int]:
         """The switches that forward, as far as is known, and cannot change: they are disconnected,
-        traffic is not to be routed around them, and links of theirs are up.
+        or not read yet, traffic is not to be routed around them, and links of theirs are up.
         """
-        links, switches = upkeep.links, upkeep.encoder.by_datapath_id.values()
+        links, fabric = upkeep.links, self.fabric
+        not_in_sync = set(upkeep.encoder.by_datapath_id.values()) - fabric.in_sync
         return frozenset(
             vertex
-            for vertex in switches - self.fabric.present.keys()
-            if not links.drained[vertex] and links.is_cabled(vertex)
+            for vertex in not_in_sync
+            if fabric.state(vertex) not in AMISS
+            and not links.drained[vertex]
+            and links.is_cabled(vertex)
         )
 
     def _awaits_switch(self, upkeep: _BuildUpkeep, counts_slow: bool) -> bool:
@@ -726,7 +768,10 @@ class Keeper(Upkeep):
         if waits and self._awaits_switch(upkeep, counts_slow=not has_failed_link):
             return
         upkeep.repair = tables_as_held(upkeep.intact, upkeep.repair, held_routes.by_vertex)
-        upkeep.failures = Failures.none(upkeep.intact)
+        # A change that was interrupted was not urgent: both its tables lead around broken links.
+        # Otherwise the rows that are held may lead around nothing.
+        still_dead = upkeep.failures.dead & links.broken & upkeep.change.is_interrupted
+        upkeep.failures = Failures(still_dead, np.zeros_like(links.drained))
         upkeep.encoder.set_tables(upkeep.repair.tables)
         upkeep.next_change.is_due = True
         self._set_wait(upkeep.next_change, ROUND_PATIENCE, for_slow=False)
@@ -745,8 +790,9 @@ class Keeper(Upkeep):
             programs=upkeep.encoder.as_now(),
             generations=self._generations(self.fabric.in_sync),
         )
-        certain = Failures.certain(upkeep.links, upkeep.failures, upkeep.lacks_paths)
+        certain = upkeep.failed_for_certain()
         change.wanted, change.unreachable = failures, self._unreachable(upkeep)
+        change.is_interrupted = False
         work = partial(
             TableRepair.within_reach,
             between,
@@ -754,6 +800,7 @@ class Keeper(Upkeep):
             certain,
             upkeep.failures,
             change.unreachable,
+            unread=not change.unreachable.isdisjoint(upkeep.held_routes.not_yet_in_sync),
         )
         upkeep.next_change.is_due, change.began = False, self.fabric.clock()
         change.is_urgent, upkeep.next_change.is_urgent = upkeep.next_change.is_urgent, False
@@ -779,8 +826,15 @@ class Keeper(Upkeep):
                 raise
             return None
         upkeep.backoff.succeeded()
+        unreachable_since = self._unreachable(upkeep) - upkeep.change.unreachable
+        if repair is not None and repair.changes(unreachable_since):
+            upkeep.next_change.is_due = True
+            upkeep.next_change.is_urgent |= upkeep.change.is_urgent
+            return None
         if repair is None or repair.failures is not upkeep.change.wanted:
             self._await_unreachable(upkeep)
+        else:
+            upkeep.is_told_to_wait = False
         if repair is None:
             upkeep.change.is_urgent = False
             return None
@@ -796,6 +850,9 @@ class Keeper(Upkeep):
             return
         unreachable = upkeep.change.unreachable
         upkeep.next_change.is_due, upkeep.next_change.awaits_unreachable = True, unreachable
+        if upkeep.is_told_to_wait:
+            return
+        upkeep.is_told_to_wait = True
         names = [self.fabric.names[vertex] for vertex in sorted(unreachable)]
         self.fabric.tell(ChangeWaits(len(names), first_names(names, MOST_NAMED)))
 
@@ -890,6 +947,10 @@ def _loses_packets(upkeep: _BuildUpkeep, before: Failures) -> bool:
     # A link that is drained may have been in use, as the last way, until it broke.
     failed_links = now.dead & ~before.dead & (~dead | upkeep.links.broken)
     if failed_links.any() or (now.drained & ~before.drained & ~drained).any():
+        return True
+    # What was to be avoided already, and waits for switches, has failed.
+    failed, in_force = Failures.broken(upkeep.links), upkeep.failures
+    if (failed.dead & ~in_force.dead).any() or (failed.drained & ~in_force.drained).any():
         return True
     if not ((before.dead & ~now.dead).any() or (before.drained & ~now.drained).any()):
         return False

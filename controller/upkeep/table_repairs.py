@@ -51,7 +51,12 @@ class Failures:
         return cls(np.zeros(far.shape, np.bool_), np.zeros(len(far), np.bool_))
 
     @classmethod
-    def certain(cls, links: Links, before: Failures, lacks_paths: bool) -> Failures:
+    def broken(cls, links: Links) -> Failures:
+        """The links that are broken, and the switches that were read not to hold their program."""
+        return cls(links.dead & links.broken, links.drained & links.lacking_program)
+
+    @classmethod
+    def certain(cls, links: Links, before: Failures, gives_paths: bool) -> Failures:
         """What has failed for certain; all else stays as the tables in force have it.
 
         A switch that is only disconnected may still forward, and what is back can wait, unless it
@@ -60,13 +65,15 @@ class Failures:
         Args:
             links: the links and switches as they are now.
             before: what the tables in force route around.
-            lacks_paths: whether some switches have no path in these tables.
+            gives_paths: whether what is back gives a path to switches without one.
         """
-        still_dead = links.dead if lacks_paths else ~links.spared_links
-        dead = (before.dead & still_dead) | (links.dead & links.broken)
-        still_drained = links.drained if lacks_paths else ~links.spared_switches
-        drained = (before.drained & still_drained) | (links.drained & links.lacking_program)
-        return cls(dead, drained)
+        broken = cls.broken(links)
+        still_dead = links.dead if gives_paths else ~links.spared_links
+        still_drained = links.drained if gives_paths else ~links.spared_switches
+        return cls(
+            (before.dead & still_dead) | broken.dead,
+            (before.drained & still_drained) | broken.drained,
+        )
 
     def equals(self, other: Failures) -> bool:
         """Whether both have the same dead links and drained switches."""
@@ -127,11 +134,13 @@ class TableRepair(NamedTuple):
         certain: Failures,
         failures_before: Failures,
         unreachable: frozenset[int],
+        unread: bool,
     ) -> TableRepair | None:
         """Compute a change of tables that switches which cannot change need not follow.
 
         While they forward by their old rows, and others by new ones, packets could loop. So if a
-        change would change them, only what has failed for certain is routed around.
+        change would change them, only what has failed for certain is routed around, unless pairs
+        would then have no path.
 
         Args:
             between: computes the change to tables around these failures.
@@ -139,14 +148,21 @@ class TableRepair(NamedTuple):
             certain: what has failed for certain (`Failures.certain`).
             failures_before: what the tables in force route around.
             unreachable: the switches that forward and cannot change.
+            unread: whether it is not known what one of these holds.
 
         Returns:
             The change; None if all of it has to wait for these switches.
         """
         repair = between(failures)
-        if certain.equals(failures) or not repair.changes(unreachable):
+        if not unread and not repair.changes(unreachable):
             return repair
-        return None if certain.equals(failures_before) else between(certain)
+        if certain.equals(failures_before):
+            return None
+        if certain.equals(failures):
+            return repair
+        certain_repair = between(certain)
+        has_all_paths = certain_repair.tables.cut_off_pairs <= repair.tables.cut_off_pairs
+        return certain_repair if has_all_paths else repair
 
     @classmethod
     def between(

@@ -10,24 +10,25 @@ import json
 import numpy as np
 import pytest
 
+from controller.rollout.mover import Mover
 from controller.settings import Duties
+from controller.upkeep import repair_keeper
 from tests.compilers.update.updates import MINIMAL, build
-from tests.controller.makers import loaded
-from tests.controller.upkeep.makers import CALM, hold, network, told, unconnected
+from tests.controller.makers import loaded, no_history
+from tests.controller.upkeep.makers import CALM, Beside, hold, network, told, unconnected
 
-SPARSE = build(
-    "{family: polarfly, q: 3}",
-    MINIMAL,
-    (
-        ("n0", "n10"),
-        ("n1", "n5"),
-        ("n2", "n11"),
-        ("n3", "n8"),
-        ("n3", "n12"),
-        ("n5", "n9"),
-        ("n7", "n10"),
-    ),
+SPARSE_LINKS = (
+    ("n0", "n10"),
+    ("n1", "n5"),
+    ("n2", "n11"),
+    ("n3", "n8"),
+    ("n3", "n12"),
+    ("n5", "n9"),
+    ("n7", "n10"),
 )
+"""The dead links of the fabric."""
+SPARSE = build("{family: polarfly, q: 3}", MINIMAL, SPARSE_LINKS)
+OTHER = build("{family: polarfly, q: 3}", ("compact-valiant", "none"), SPARSE_LINKS)
 MOST = [9, 5, 12, 1, 0, 4, 7, 6]
 """Eight of the thirteen switches."""
 
@@ -197,3 +198,135 @@ def test_a_switch_whose_links_are_down_keeps_nothing_waiting():
     keeper.drain("n1-n4")
     kinds = delivers(net, 60, without=[9])
     assert ("repaired" in kinds, "change-waits" in kinds) == (True, False)
+
+
+def test_a_link_whose_drain_waits_and_that_breaks_is_led_around_at_once():
+    """It counted as dead already: its pairs lost their packets until the switches were back."""
+    net, keeper = sparse()
+    leave(net, MOST)
+    delivers(net, 10)
+    keeper.drain("n4-n2")
+    assert "change-waits" in delivers(net, 60)
+    net.cable(*link_between(4, 2), False)
+    net.tick()
+    assert "repaired" in told(net)
+
+
+def next_process(net, record):
+    """Another process takes over from a record; the switches have not connected yet."""
+    later, keeper = unconnected(Duties(damping=CALM, discover=False), SPARSE)
+    later.switches[:] = net.switches
+    later.fabric.switches[:] = net.switches
+    keeper.take_over(json.loads(json.dumps(record)))
+    keeper.expect()
+    return later, keeper
+
+
+def test_a_change_that_waits_waits_on_after_a_restart():
+    """The next process took it to be in force, and made it at those that were connected."""
+    net, keeper = sparse()
+    leave(net, [8, 9])
+    delivers(net, 20)
+    later, keeper = next_process(net, keeper.links_record())
+    later.connect(*({*range(13)} - {8, 9}))
+    delivers(later, 90)
+    later.connect(8, 9)
+    delivers(later, 10)
+    assert not hold(later, SPARSE.tables)
+
+
+def test_a_change_that_waits_waits_on_after_a_reload():
+    net, keeper = sparse()
+    leave(net, [8, 9])
+    delivers(net, 20)
+    net.sessions.load(loaded(SPARSE))
+    delivers(net, 90)
+    assert keeper.has_transit(8)
+    net.connect(8, 9)
+    delivers(net, 10)
+    assert not hold(net, SPARSE.tables)
+
+
+@pytest.mark.parametrize("seconds", [2, 20])
+def test_a_move_that_is_asked_for_while_a_change_waits_makes_it_no_more(seconds):
+    """It was made as a detour while the move waited for the switches, or came with the build."""
+    net, keeper = sparse()
+    leave(net, [8, 9])
+    delivers(net, seconds)
+    mover = Mover(net.sessions, keeper, no_history())
+    mover.move(loaded(OTHER), True)
+    net.also.append(mover.tick)
+    delivers(net, 60)
+    assert mover.rollout.state == "failed"
+    net.connect(8, 9)
+    delivers(net, 10)
+    assert not hold(net, SPARSE.tables)
+
+
+def test_a_switch_that_is_back_is_awaited_until_it_is_read():
+    """The change was made as soon as the connection was there."""
+    net, _ = sparse()
+    leave(net, [8, 9])
+    delivers(net, 20)
+    net.hung.add(9)
+    net.connect(9)
+    assert "repaired" not in delivers(net, 4)
+    net.sessions.closed(9)
+    net.hung.clear()
+    net.connect(9)
+    assert "repaired" in delivers(net, 5)
+
+
+def test_a_dead_switch_elsewhere_has_nothing_changed_that_would_wait():
+    """All that was back was used at once, as some pairs had no path anyway."""
+    net, _ = sparse()
+    for link in np.flatnonzero(SPARSE.wiring.far[11] >= 0).tolist():
+        net.cable(11, link, False)
+    net.cable(*link_between(8, 10), False)
+    delivers(net, 5, without=[10, 11])
+    leave(net, MOST)
+    delivers(net, 5, without=[10, 11])
+    net.cable(*link_between(8, 10), True)
+    assert "change-waits" in delivers(net, 60, without=[10, 11])
+
+
+def test_a_link_that_is_back_is_used_once_it_is_the_only_way():
+    """Its return waited, and then the other link failed: the switch had no path until the end."""
+    net, _ = sparse()
+    net.cable(*link_between(8, 10), False)
+    delivers(net, 5)
+    leave(net, [11, 3, 6, 0, 12, 9, 7, 5])
+    delivers(net, 5)
+    net.cable(*link_between(8, 10), True)
+    delivers(net, 45)
+    net.cable(*link_between(9, 10), False)
+    for _ in range(8):
+        net.tick()
+    assert not [pair for pair in net.fabric.lost() if {8, 10} == {pair[0][0], pair[1][0]}]
+
+
+def test_rounds_that_are_interrupted_by_an_outage_wait_for_its_end():
+    """They went on after 35 s, as nothing was dead and nothing drained any more."""
+    net, keeper = sparse()
+    keeper.drain("n8")
+    delivers(net, 5)
+    keeper.drain("n8", ends=True)
+    leave(net, [6, 9, 3, 12, 7, 4, 5])
+    assert "repaired" not in delivers(net, 90)
+    net.connect(6, 9, 3, 12, 7, 4, 5)
+    delivers(net, 10)
+    assert not hold(net, SPARSE.tables)
+
+
+def test_switches_that_leave_while_a_change_is_computed_are_awaited(monkeypatch):
+    """A large change is computed in a thread, and they were not looked at again after it."""
+    monkeypatch.setattr(repair_keeper, "ROWS_AT_ONCE", -1)
+    beside = Beside()
+    net, keeper = network(Duties(damping=CALM, discover=False), SPARSE, beside.start)
+    net.also.append(beside.finish)
+    keeper.drain("n8", yield_to_others=beside.finish)
+    assert beside.waiting
+    leave(net, [6, 9, 3, 12, 7, 4, 5])
+    assert "change-waits" in delivers(net, 60)
+    net.connect(6, 9, 3, 12, 7, 4, 5)
+    assert "repaired" in delivers(net, 10)
