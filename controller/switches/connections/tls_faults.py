@@ -6,7 +6,7 @@ OpenSSL takes such files, and then each peer refuses us, or we refuse each peer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import InitVar, dataclass, field
 from math import inf
@@ -66,6 +66,8 @@ class TlsFaults:
     """Why the file of the authorities could not be read here, though OpenSSL takes it."""
     _broken: list[Problem] = field(init=False, default_factory=list)
     """The certificates whose signature is not that of their authority, as far as is known."""
+    _chains: list[Span] = field(init=False)
+    """When each chain from our certificate to an authority is valid."""
     _lists_of: dict[str, list[Span]] = field(init=False, default_factory=dict)
     """The lists that each authority has signed, by its name."""
     _issuers: frozenset[str] = field(init=False)
@@ -87,17 +89,23 @@ class TlsFaults:
                 for certificate in certificates
                 if (fault := _signature_fault(certificate, known))
             ]
+        self._chains = _chains(self.certificates[0], known, self.authorities)
         for authority in self.authorities:
             signed = [Span.of_list(crl) for crl in lists if _has_signed(authority, crl)]
             self._lists_of.setdefault(_name(authority.subject), []).extend(signed)
         self._issuers = frozenset(_name(crl.issuer) for crl in lists)
 
+    def end(self) -> float:
+        """Until when our certificate has a chain that is valid, in seconds since the epoch."""
+        return max(chain.end for chain in self._chains)
+
     def problems(self, now: float) -> list[Problem]:
         """What is wrong at a time, in seconds since the epoch."""
-        problems = [
-            self._invalid("tls_cert", f"one that {fault}")
-            for fault in _faults(map(Span.of, self.certificates), now)[:1]
-        ]
+        problems = []
+        # A file may have an authority that has expired beside a chain without it.
+        faults = _faults(self._chains, now)
+        if len(faults) == len(self._chains):
+            problems.append(self._invalid("tls_cert", f"one that {faults[0]}"))
         # An authority that has expired may stay beside the one that takes its place.
         faults = _faults(map(Span.of, self.authorities), now)
         if faults and len(faults) == len(self.authorities):
@@ -189,24 +197,71 @@ def _signature_fault(certificate: Certificate, known: Iterable[Certificate]) -> 
     """How a certificate lacks its authority's signature; "" if we do not know that authority."""
     from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 
-    signer, fault = _key_ids(certificate)[0], ""
-    for authority in known:
-        if authority.subject != certificate.issuer:
-            continue
-        if None not in (signer, own := _key_ids(authority)[1]) and signer != own:
-            continue  # another one of this name
+    fault = ""
+    for authority in _named(certificate, known):
+        is_own = certificate == authority
         try:
             _verify(certificate, authority)
         except InvalidSignature:
-            fault = "with another signature"
+            # Without the number of a key it may be another authority of this name.
+            if is_own or None not in (_key_ids(certificate)[0], _key_ids(authority)[1]):
+                fault = "with another signature"
         except (TypeError, ValueError, UnsupportedAlgorithm):
             # It is damaged, or of a kind that only OpenSSL knows.
-            if certificate != authority:
+            if not is_own:
                 return ""
             fault = "with a signature of its own that cannot be checked"
         else:
             return ""
     return fault
+
+
+def _named(certificate: Certificate, known: Iterable[Certificate]) -> Iterator[Certificate]:
+    """The authorities that a certificate names, by name and, if there is one, number of the key."""
+    signer = _key_ids(certificate)[0]
+    for authority in known:
+        if authority.subject == certificate.issuer:
+            own = _key_ids(authority)[1]
+            if None in (signer, own) or signer == own:
+                yield authority
+
+
+def _chains(
+    certificate: Certificate,
+    known: Sequence[Certificate],
+    authorities: Sequence[Certificate],
+    below: frozenset[Certificate] = frozenset(),
+) -> list[Span]:
+    """When the chains from a certificate are valid; one at least.
+
+    Each ends at one of our authorities, or at a certificate whose authority we do not know.
+
+    Args:
+        certificate: where they begin.
+        known: all certificates that we know.
+        authorities: those of our authorities.
+        below: the certificates before this one.
+    """
+    span, below = Span.of(certificate), below | {certificate}
+    above = () if certificate in authorities else dict.fromkeys(_named(certificate, known))
+    chains = [
+        Span(max(span.start, chain.start), min(span.end, chain.end))
+        for authority in above
+        if authority not in below and _has_issued(authority, certificate)
+        for chain in _chains(authority, known, authorities, below)
+    ]
+    return chains or [span]
+
+
+def _has_issued(authority: Certificate, certificate: Certificate) -> bool:
+    """Whether a certificate has the signature of an authority, as far as we can check it."""
+    from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+
+    try:
+        _verify(certificate, authority)
+    except (InvalidSignature, TypeError, ValueError, UnsupportedAlgorithm):
+        return False
+    return True
 
 
 def _verify(certificate: Certificate, authority: Certificate) -> None:

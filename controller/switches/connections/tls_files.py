@@ -108,12 +108,12 @@ class TlsFiles:
             authorities = _certificates("tls_ca", self.tls.authority)
         except InputError as error:  # OpenSSL takes more forms, and each has its peers
             unread = error.problems
+        faults = TlsFaults(self.tls, certificates, authorities, lists, unread)
         ends = {
-            "certificate": [Span.of(certificate).end for certificate in certificates],
+            "certificate": [faults.end()],
             "authority": [Span.of(authority).end for authority in authorities],
             "revocation list": [end for end in map(_end_of, lists) if end < inf],
         }
-        faults = TlsFaults(self.tls, certificates, authorities, lists, unread)
         if self._faults and (worse := faults.worse_than(self._faults, time())):
             raise InputError(worse)
         if _stamp(self.tls) != stamp:

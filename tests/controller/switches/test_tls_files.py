@@ -15,6 +15,8 @@ import pytest
 import trustme
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from controller.settings import Tls
 from controller.switches.connections import tls_files
@@ -390,6 +392,60 @@ def test_what_is_wrong_with_files_at_the_start_is_said(tls, authority, fault):
     assert said in str(problem)
     assert files.new_faults(time()) == [], "it is said once"
     assert looked(files, now=True), "no worse than those in use"
+
+
+def signed(subject, key, issuer, signer, days=9):
+    """A certificate of an authority in PEM, without key identifiers.
+
+    days: how many days from now it ends; it began ten before that.
+    """
+    end = datetime.datetime.now(datetime.UTC) + datetime.timedelta(days=days)
+    named = [x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, one)]) for one in (subject, issuer)]
+    made = x509.CertificateBuilder().subject_name(named[0]).issuer_name(named[1])
+    made = made.public_key(key.public_key()).serial_number(x509.random_serial_number())
+    made = made.not_valid_before(end - datetime.timedelta(days=10)).not_valid_after(end)
+    made = made.add_extension(x509.BasicConstraints(True, None), critical=True)
+    return made.sign(signer, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+
+def test_a_certificate_of_another_authority_of_the_same_name_is_taken(tls):
+    """Its authority is one that switches know, and its name says nothing about its key."""
+    tls = replace(tls, revoked=None)
+    key, first, second = (ec.generate_private_key(ec.SECP256R1()) for _ in range(3))
+    form = (serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    tls.key.write_bytes(key.private_bytes(serialization.Encoding.PEM, *form))
+    tls.authority.write_bytes(signed("ca", first, "ca", first))
+    for signer in (first, second):
+        tls.certificate.write_bytes(signed("controller.example", key, "ca", signer))
+        files = TlsFiles(tls)
+        assert files.new_faults(time()) == []
+    tls.certificate.write_bytes(signed("controller.example", key, "ca", first))
+    assert looked(files, now=True)
+    tls.certificate.write_bytes(signed("controller.example", key, "ca", second))
+    assert looked(files, now=True)
+
+
+def test_one_chain_that_is_valid_is_enough(tls):
+    """A root that had expired, of a chain beside the valid one, made a renewed file refused."""
+    tls = replace(tls, revoked=None)
+    key, middle, root, old = (ec.generate_private_key(ec.SECP256R1()) for _ in range(4))
+    form = (serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    tls.key.write_bytes(key.private_bytes(serialization.Encoding.PEM, *form))
+    tls.authority.write_bytes(signed("root", root, "root", root))
+    chain = signed("controller.example", key, "middle", middle)
+    good = signed("middle", middle, "root", root, days=5)
+    tls.certificate.write_bytes(chain + good)
+    files = TlsFiles(tls)
+    expired = signed("root", root, "old", old, days=-1) + signed("old", old, "old", old, days=-1)
+    tls.certificate.write_bytes(chain + good + expired)
+    assert looked(files, now=True)
+    assert files.new_faults(time()) == []
+    end = x509.load_pem_x509_certificate(good).not_valid_after_utc.timestamp()
+    assert files.expires["certificate"] == end
+    assert [problem.key for problem in files.new_faults(end + 1)] == ["tls_cert"]
+    tls.certificate.write_bytes(chain + signed("middle", middle, "root", root, days=-1) + expired)
+    with pytest.raises(InputError, match="valid now, given one that expired"):
+        looked(files, now=True)
 
 
 def test_an_authority_that_signed_itself_with_sha_1_is_no_fault(tls, tmp_path):
