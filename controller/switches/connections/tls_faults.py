@@ -65,7 +65,7 @@ class TlsFaults:
     unread: Sequence[Problem] = ()
     """Why the file of the authorities could not be read here, though OpenSSL takes it."""
     _broken: list[Problem] = field(init=False, default_factory=list)
-    """The certificates whose signature is not that of their authority, as far as is known."""
+    """What is wrong with the signatures of certificates, as far as is known."""
     _chains: list[Span] = field(init=False)
     """When each chain from our certificate to an authority is valid."""
     _lists_of: dict[str, list[Span]] = field(init=False, default_factory=dict)
@@ -89,6 +89,17 @@ class TlsFaults:
                 for certificate in certificates
                 if (fault := _signature_fault(certificate, known))
             ]
+        # OpenSSL follows each chain up to one that has signed itself.
+        if self.authorities and not any(any(_named(one, [one])) for one in self.authorities):
+            names = [_name(authority.subject) for authority in self.authorities]
+            self._broken.append(
+                Problem(
+                    file=str(self.tls.authority),
+                    key="tls_ca",
+                    required="an authority that has signed itself",
+                    given=f"{first_names(names, MOST_NAMED)}, signed by others",
+                )
+            )
         self._chains = _chains(self.certificates[0], known, self.authorities)
         for authority in self.authorities:
             signed = [Span.of_list(crl) for crl in lists if _has_signed(authority, crl)]

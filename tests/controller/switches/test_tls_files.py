@@ -394,6 +394,22 @@ def test_what_is_wrong_with_files_at_the_start_is_said(tls, authority, fault):
     assert looked(files, now=True), "no worse than those in use"
 
 
+def test_authorities_without_their_root_are_worse(tls, authority):
+    """OpenSSL refuses each certificate then; a bit that turns in a root's name has this effect."""
+    files, good = TlsFiles(replace(tls, revoked=None)), tls.authority.read_bytes()
+    middle = trustme.CA(parent_cert=authority)
+    shown = middle.issue_cert("3.lab.example")
+    tls.authority.write_bytes(middle.cert_pem.bytes() + good)
+    assert looked(files, now=True)
+    assert "subject" in handshake(files, authority, shown)
+    tls.authority.write_bytes(middle.cert_pem.bytes())
+    with pytest.raises(InputError, match="tls_ca: required an authority that has signed itself"):
+        looked(files, now=True)
+    refused = TlsFiles(files.tls)
+    assert [problem.key for problem in refused.new_faults(time())] == ["tls_ca"]
+    assert "unable to get issuer certificate" in handshake(refused, authority, shown)
+
+
 def signed(subject, key, issuer, signer, days=9):
     """A certificate of an authority in PEM, without key identifiers.
 
