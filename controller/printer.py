@@ -1,10 +1,10 @@
 """The printer of a controller's output: it prints in a thread, so that output holds up no repair.
 
 `controller.composition` makes a `Printer`, to which the reporter passes its lines, and another, to
-which the watchdog passes the tracebacks of internal errors. A terminal takes
-no output after Ctrl-S, a pipe takes none while its reader stands still, and a log file may be on a
-full disk. Then lines wait, and beyond `MOST_LINES` further ones are left out; switches are served
-and repaired all the same.
+which the watchdog passes the tracebacks of internal errors. A terminal takes no output after
+Ctrl-S, a pipe takes none while its reader stands still, and a log file may be on a full disk. Then
+lines wait, and beyond `MOST_LINES` further ones are left out; switches are served and repaired all
+the same.
 """
 
 from __future__ import annotations
