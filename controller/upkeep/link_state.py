@@ -103,7 +103,7 @@ class LinksUpdate(NamedTuple):
     """The result of `Links.update`."""
 
     has_changed: bool
-    """Whether `Links.dead` or `Links.drained` has changed."""
+    """Whether `Links.dead` or `Links.drained` has changed, or what has failed among these."""
     events: list[Event]
     """The events to report."""
 
@@ -184,6 +184,9 @@ class Links:
         self._spared_switches = np.zeros(switches, np.bool_)
         """bool[S], the avoided switches that pass packets on, as pairs have no path without them.
         """
+        self._last_failed = self._broken.tobytes(), bytes(switches)
+        """The broken links, and the drained switches that were read not to hold their program, as
+        of the last `update` that made new arrays."""
         self._last_inputs: tuple[bytes, ...] = ()
         """The last inputs of `_avoid`, which has nothing to do while they are the same."""
         self._hosts = np.count_nonzero(wiring.host_port, axis=1) > 0
@@ -425,6 +428,11 @@ class Links:
         # `_avoid` makes new arrays, if any of its inputs has changed.
         is_new = self.dead is not dead
         has_changed = is_new and bool((self.dead != dead).any() or (self.drained != drained).any())
+        if is_new:  # what was avoided already may have failed now, while it was still in use
+            lacking = self.drained & self._read_without_program
+            failed = self._broken.tobytes(), lacking.tobytes()
+            has_changed |= failed != self._last_failed
+            self._last_failed = failed
         to_report, self._events = self._events, []
         return LinksUpdate(has_changed, to_report)
 

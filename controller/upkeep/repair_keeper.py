@@ -135,8 +135,6 @@ class _BuildUpkeep:
     """The tables that are in force."""
     failures: Failures
     """What the tables in force route around."""
-    certain: Failures
-    """What has failed for certain, at the last look at the links."""
     links: Links
     """The state of each link."""
     backoff: Backoff
@@ -261,11 +259,12 @@ class Keeper(Upkeep):
         """Another build with the tables that it will have once it is loaded.
 
         They are repaired if some dead links or drained switches are in that build, too. In a build
-        with the same links they lead around what the tables in force lead around.
+        with the same links they lead around what the tables in force lead around, and what has
+        failed for certain since.
         """
         links = self._links_of(build, self._upkeep)
         is_same = links is self._upkeep.links
-        failures = self._upkeep.failures if is_same else Failures.of(links)
+        failures = self._upkeep.failed_for_certain() if is_same else Failures.of(links)
         if not self.duties.repair or not failures:
             return build
         return replace(build, tables=failures.tables_around(IntactBuild.of(build)).tables)
@@ -512,7 +511,6 @@ class Keeper(Upkeep):
             intact=intact,
             repair=no_failures.tables_around(intact),
             failures=no_failures,
-            certain=no_failures,
             links=links,
             backoff=Backoff(self.fabric.clock),
             held_routes=HeldRouteReadings({*range(build.tables.switches)}),
@@ -668,13 +666,10 @@ class Keeper(Upkeep):
         Returns:
             Whether they have changed.
         """
-        before, certain_before = Failures.of(upkeep.links), upkeep.certain
+        before = Failures.of(upkeep.links)
         have_changed, events = upkeep.links.update(self._now())
         for event in events:
             self.fabric.tell(event)
-        # What is to be avoided already, but still in use, may fail.
-        upkeep.certain = Failures.broken(upkeep.links)
-        have_changed |= not upkeep.certain.equals(certain_before)
         upkeep.next_change.is_due |= have_changed and self.duties.repair
         if have_changed:
             # A drain after a failure does not delay the repair of the failure.
@@ -716,7 +711,7 @@ class Keeper(Upkeep):
         if upkeep.held_routes:
             return True
         awaited = next_change.awaits_unreachable
-        if awaited and awaited <= self._unreachable(upkeep):
+        if awaited and not any(self._can_follow(upkeep, vertex) for vertex in awaited):
             return True
         has_time = self._now() < next_change.waits_until
         return has_time and self._awaits_switch(upkeep, next_change.waits_for_slow)
@@ -725,15 +720,17 @@ class Keeper(Upkeep):
         """The switches that forward, as far as is known, and cannot change: they are disconnected,
         or not read yet, traffic is not to be routed around them, and links of theirs are up.
         """
-        links, fabric = upkeep.links, self.fabric
-        not_in_sync = set(upkeep.encoder.by_datapath_id.values()) - fabric.in_sync
+        not_in_sync = set(upkeep.encoder.by_datapath_id.values()) - self.fabric.in_sync
         return frozenset(
             vertex
             for vertex in not_in_sync
-            if fabric.state(vertex) not in AMISS
-            and not links.drained[vertex]
-            and links.is_cabled(vertex)
+            if not self._can_follow(upkeep, vertex) and upkeep.links.is_cabled(vertex)
         )
+
+    def _can_follow(self, upkeep: _BuildUpkeep, vertex: int) -> bool:
+        """Whether a switch can follow a change, or need not, as traffic is to be led around it."""
+        is_read = self.fabric.state(vertex) in ("in sync", *AMISS)
+        return is_read or bool(upkeep.links.drained[vertex])
 
     def _awaits_switch(self, upkeep: _BuildUpkeep, counts_slow: bool) -> bool:
         """Whether a switch is being read, or programmed. Switches with held routes do not count.
@@ -792,6 +789,7 @@ class Keeper(Upkeep):
         )
         certain = upkeep.failed_for_certain()
         change.wanted, change.unreachable = failures, self._unreachable(upkeep)
+        upkeep.next_change.awaits_unreachable = frozenset()
         change.is_interrupted = False
         work = partial(
             TableRepair.within_reach,
