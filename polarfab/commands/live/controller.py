@@ -75,7 +75,9 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 )
 @shared("--token-file", meaning="who has one may change things by the API")
 @click.option(
-    "--token-to-read", is_flag=True, help="Reading by the API needs a token, too, but for health."
+    "--token-to-read",
+    is_flag=True,
+    help="Reading needs a token, too; only the health check does not.",
 )
 @click.option(
     "--status-file",
