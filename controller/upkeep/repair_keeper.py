@@ -434,15 +434,8 @@ class Keeper(Upkeep):
     # The record for the next process
 
     def links_record(self) -> dict[str, Any]:
-        """The state of links and switches that the next process needs, for JSON.
-
-        Besides the keys of `Links.as_record` it has `waits`, a list of [node], while a change waits
-        for these switches.
-        """
-        record = self._upkeep.links.as_record(self._now(), time())
-        if awaited := self._upkeep.next_change.awaits_unreachable:
-            record["waits"] = [[self.fabric.names[vertex]] for vertex in sorted(awaited)]
-        return record
+        """The state of links and switches that the next process needs, for JSON."""
+        return self._upkeep.links.as_record(self._now(), time())
 
     def take_over(self, record: dict[str, Any], named_by: Build | None = None) -> None:
         """Begin with the record of another process; call it before switches connect.
@@ -452,14 +445,13 @@ class Keeper(Upkeep):
             named_by: the build whose names it has; None: the build under upkeep.
         """
         now, wall, wiring = self._now(), time(), self._upkeep.build.wiring
-        waits = bool(record.get("waits"))
         if named_by is not None and named_by.wiring.names != wiring.names:
             links = Links(named_by.wiring, self.duties, named_by.hardware)
             links.take_over(record, now, wall)
             record = links.as_record(now, wall, wiring)
         links = self._upkeep.links
         links.take_over(record, now, wall)
-        self._lead_around(self._upkeep, Failures.broken(links) if waits else Failures.of(links))
+        self._lead_around(self._upkeep, Failures.of(links))
 
     def expect(self) -> None:
         """Expect switches to connect from now on; those that do not in time count as gone."""
