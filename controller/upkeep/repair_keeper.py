@@ -817,7 +817,8 @@ class Keeper(Upkeep):
             return None
         upkeep.backoff.succeeded()
         unreachable_since = self._unreachable(upkeep) - upkeep.change.unreachable
-        if repair is not None and repair.changes(unreachable_since):
+        repairs_failure = not upkeep.failed_for_certain().equals(upkeep.failures)
+        if repair and repair.changes(unreachable_since) and not repairs_failure:
             upkeep.next_change.is_due = True
             upkeep.next_change.is_urgent |= upkeep.change.is_urgent
             return None

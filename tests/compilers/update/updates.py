@@ -23,6 +23,16 @@ from tests.compilers.targets.openflow_switch import DROP, MARK_SHIFT, Switch
 
 MINIMAL = ("minimal", "none")
 LINK_NAMES = tuple[str, str]
+SPARSE_LINKS = (
+    ("n0", "n10"),
+    ("n1", "n5"),
+    ("n2", "n11"),
+    ("n3", "n8"),
+    ("n3", "n12"),
+    ("n5", "n9"),
+    ("n7", "n10"),
+)
+"""Dead links of PolarFly q = 3 that leave 17 of 24 cables: some switches are the only way."""
 
 
 @cache

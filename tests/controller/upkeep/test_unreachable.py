@@ -13,20 +13,10 @@ import pytest
 from controller.rollout.mover import Mover
 from controller.settings import Duties
 from controller.upkeep import repair_keeper
-from tests.compilers.update.updates import MINIMAL, build
+from tests.compilers.update.updates import MINIMAL, SPARSE_LINKS, build
 from tests.controller.makers import loaded, no_history
 from tests.controller.upkeep.makers import CALM, Beside, hold, network, told, unconnected
 
-SPARSE_LINKS = (
-    ("n0", "n10"),
-    ("n1", "n5"),
-    ("n2", "n11"),
-    ("n3", "n8"),
-    ("n3", "n12"),
-    ("n5", "n9"),
-    ("n7", "n10"),
-)
-"""The dead links of the fabric."""
 SPARSE = build("{family: polarfly, q: 3}", MINIMAL, SPARSE_LINKS)
 OTHER = build("{family: polarfly, q: 3}", ("compact-valiant", "none"), SPARSE_LINKS)
 MOST = [9, 5, 12, 1, 0, 4, 7, 6]
@@ -55,6 +45,18 @@ def delivers(net, seconds, without=()):
         lost = [pair for pair in net.fabric.lost() if not {pair[0][0], pair[1][0]} & {*without}]
         assert not lost, lost
     return kinds
+
+
+def next_process(net, record):
+    """The sessions and the keeper of another process, which takes over from a record; the switches
+    have not connected yet.
+    """
+    later, keeper = unconnected(Duties(damping=CALM, discover=False), SPARSE)
+    later.switches[:] = net.switches
+    later.fabric.switches[:] = net.switches
+    keeper.take_over(json.loads(json.dumps(record)))
+    keeper.expect()
+    return later, keeper
 
 
 def link_between(one, other):
@@ -136,14 +138,10 @@ def test_a_switch_that_a_returning_link_rejoins_is_reached_at_once():
 def test_a_restart_in_an_outage_loses_nothing_as_switches_return_in_turn():
     """Those that were missing after 30 s were drained, over tables that others could not take."""
     net, keeper = sparse()
-    record = json.loads(json.dumps(keeper.links_record()))
+    record = keeper.links_record()
     leave(net, range(13))
     delivers(net, 10)
-    later, keeper = unconnected(Duties(damping=CALM, discover=False), SPARSE)
-    later.switches[:] = net.switches
-    later.fabric.switches[:] = net.switches
-    keeper.take_over(record)
-    keeper.expect()
+    later, _ = next_process(net, record)
     delivers(later, 25)
     order = [2, 9, 1, 4, 10, 7, 6, 3, 5, 11, 0, 12, 8]
     later.connect(*order[:7])
@@ -212,22 +210,12 @@ def test_a_link_whose_drain_waits_and_that_breaks_is_led_around_at_once():
     assert "repaired" in told(net)
 
 
-def next_process(net, record):
-    """Another process takes over from a record; the switches have not connected yet."""
-    later, keeper = unconnected(Duties(damping=CALM, discover=False), SPARSE)
-    later.switches[:] = net.switches
-    later.fabric.switches[:] = net.switches
-    keeper.take_over(json.loads(json.dumps(record)))
-    keeper.expect()
-    return later, keeper
-
-
 def test_a_change_that_waits_waits_on_after_a_restart():
     """The next process took it to be in force, and made it at those that were connected."""
     net, keeper = sparse()
     leave(net, [8, 9])
     delivers(net, 20)
-    later, keeper = next_process(net, keeper.links_record())
+    later, _ = next_process(net, keeper.links_record())
     later.connect(*({*range(13)} - {8, 9}))
     delivers(later, 90)
     later.connect(8, 9)
@@ -330,3 +318,16 @@ def test_switches_that_leave_while_a_change_is_computed_are_awaited(monkeypatch)
     assert "change-waits" in delivers(net, 60)
     net.connect(6, 9, 3, 12, 7, 4, 5)
     assert "repaired" in delivers(net, 10)
+
+
+def test_a_failure_that_is_computed_in_a_thread_is_repaired_though_switches_leave(monkeypatch):
+    """Where they leave again and again, it would be computed again and again."""
+    monkeypatch.setattr(repair_keeper, "ROWS_AT_ONCE", -1)
+    beside = Beside()
+    net, _ = network(Duties(damping=CALM, discover=False), SPARSE, beside.start)
+    net.cable(*link_between(8, 6), False)
+    assert beside.waiting
+    leave(net, [0, 1, 3])
+    beside.finish()
+    net.tick()
+    assert "repaired" in told(net)
