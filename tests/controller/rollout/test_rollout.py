@@ -35,7 +35,7 @@ from inventory.problems import InputError
 from tests.compilers.fabrics import polarfly_build
 from tests.compilers.routed import routed
 from tests.compilers.targets.openflow_switch import Switch
-from tests.compilers.update.updates import MINIMAL, Moving, build, grown, links_of
+from tests.compilers.update.updates import MINIMAL, SPARSE_LINKS, Moving, build, grown, links_of
 from tests.controller.makers import Unwatched, loaded, no_history
 from tests.controller.message_lists import listed
 from tests.controller.reported import holds
@@ -47,17 +47,7 @@ from tests.controller.upkeep.makers import links_of as links_of_network
 
 SMALL, Q3 = "{family: polarfly, q: 2}", "{family: polarfly, q: 3}"
 POLICY = ("compact-valiant", "link")
-SPARSE = (
-    ("n0", "n10"),
-    ("n1", "n5"),
-    ("n2", "n11"),
-    ("n3", "n8"),
-    ("n3", "n12"),
-    ("n5", "n9"),
-    ("n7", "n10"),
-)
-"""Dead links of a fabric with 17 of 24 cables."""
-OTHER_SPARSE = (
+OTHER_SPARSE_LINKS = (
     ("n0", "n4"),
     ("n0", "n7"),
     ("n1", "n6"),
@@ -66,7 +56,7 @@ OTHER_SPARSE = (
     ("n5", "n12"),
     ("n9", "n10"),
 )
-"""Dead links of another one."""
+"""Dead links of another fabric of 17 cables than that of `SPARSE_LINKS`."""
 
 
 class Site:
@@ -113,6 +103,13 @@ class Site:
             self.walk()
             self.time += SETTLE
         pytest.fail(f"still {self.rollout.status()}")
+
+    def reach(self, round):
+        """Let time pass until a round was begun."""
+        while self.rollout.round < round:
+            self.settle()
+            self.rollout.tick()
+            self.time += SETTLE
 
     def walk(self):
         changes = [end.changes for end in self.ends.values()]
@@ -208,10 +205,7 @@ def test_a_switch_that_leaves_stops_it_and_is_put_right_when_it_returns():
     site = Site(*CASES["policy"]())
     before = [site.ends[n].walked for n in site.update.nodes.datapath_id.tolist()]
     site.start()
-    while site.rollout.round < 1:
-        site.settle()
-        site.rollout.tick()
-        site.time += SETTLE
+    site.reach(1)
     site.fabric.closed(5)
     gone = site.ends.pop(5)
     for _ in range(200):
@@ -230,10 +224,7 @@ def test_a_switch_that_leaves_stops_it_and_is_put_right_when_it_returns():
 def test_a_silent_switch_stops_it():
     site = Site(*CASES["policy"]())
     site.start()
-    while site.rollout.round < 1:
-        site.settle()
-        site.rollout.tick()
-        site.time += SETTLE
+    site.reach(1)
     site.hung.add(7)
     site.time += ROLLOUT_PATIENCE + 1
     site.settle()
@@ -245,10 +236,7 @@ def test_no_switch_is_late_while_the_controller_stood_still():
     """After a pause of 40 s it was said that switches did not answer, and the move was undone."""
     site = Site(*CASES["policy"]())
     site.start()
-    while site.rollout.round < 1:
-        site.settle()
-        site.rollout.tick()
-        site.time += SETTLE
+    site.reach(1)
     for paused in (0.0, 4 * ROLLOUT_PATIENCE):  # the switches' answers are unread
         site.time += paused
         site.fabric.listening_clock.update(None)
@@ -633,11 +621,7 @@ def left_in_a_move(away, seed=1, absent=(), last=3):
     for number in absent:
         site.ends.pop(number)
         site.fabric.closed(number)
-    rollout = site.start(all_or_none=not absent).rollout
-    while rollout.round < last:
-        site.settle()
-        rollout.tick()
-        site.time += SETTLE
+    site.start(all_or_none=not absent).reach(last)
     site.settle()  # they hold this round
     ends = {number: site.ends.pop(number) for number in away}
     for number in ends:
@@ -707,7 +691,7 @@ def test_a_switch_that_is_silent_for_a_while_in_a_move_changes_nothing(round, ab
     """Traffic was led around it in mid-move, at each switch as it was read, and back again when it
     returned: packets looped meanwhile.
     """
-    old, new = build(Q3, MINIMAL, SPARSE), build(Q3, MINIMAL, OTHER_SPARSE)
+    old, new = build(Q3, MINIMAL, SPARSE_LINKS), build(Q3, MINIMAL, OTHER_SPARSE_LINKS)
     now = [100.0]
     sessions = LiveFabric(loaded(old), names, clock=lambda: now[0])
     keeper = Keeper(sessions, Duties(damping=CALM, discover=False))
@@ -852,10 +836,7 @@ def test_a_move_that_waits_for_a_switch_can_be_undone():
 def loses_in_the_last_round(site, number):
     """A switch loses its connection as soon as it holds the last round, and forwards on."""
     end, last = site.ends[number], site.update.last_round
-    while site.rollout.round < last:
-        site.settle()
-        site.rollout.tick()
-        site.time += SETTLE
+    site.reach(last)
     before = end.changes
     while end.changes == before:
         sent = site.fabric.send.take()
@@ -933,10 +914,7 @@ def test_the_way_back_waits_for_no_switch_that_never_got_the_last_round(last):
     if last:
         site.fabric.closed(absent)
     rollout = site.start(all_or_none=not last).rollout
-    while rollout.round < (site.update.last_round if last else 0):
-        site.settle()
-        rollout.tick()
-        site.time += SETTLE
+    site.reach(site.update.last_round if last else 0)
     if last:
         rollout.reason = "for this test"
     else:
