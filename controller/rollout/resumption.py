@@ -54,8 +54,8 @@ def mover_with_journal(
 def restore_folder(history: BuildHistory) -> str:
     """Put the fabric's build into the controller's folder if the build there is damaged or gone.
 
-    Called at the start of a controller without a store, before the folder is read. The journal says
-    which build the fabric has: without a journal that can be read nothing is done.
+    Called at the start of a controller without a store, if the folder cannot be read. The journal
+    says which build the fabric has: without a journal that can be read nothing is done.
 
     Returns:
         What was damaged and what was done, in words; "" if nothing was done.

@@ -215,9 +215,14 @@ def _serve(folder: Path, framework: str | None, settings: Settings) -> None:
     # While it starts, a SIGHUP asks for what it does anyway: to read the build.
     signal.signal(signal.SIGHUP, lambda *_: None)
     history = BuildHistory(folder, settings.unverified)
-    if settings.group is None and (restored := restore_folder(history)):
+    try:
+        fabric = Fabric.load(folder)
+    except InputError:
+        restored = restore_folder(history) if settings.group is None else ""
+        if not restored:
+            raise
         say(restored)
-    fabric = Fabric.load(folder)
+        fabric = Fabric.load(folder)
     if history.allows_unverified() and not all(proved.delivery for proved in fabric.proved):
         say(f"{folder} is unverified: it is not proved that its tables deliver every packet")
     else:
