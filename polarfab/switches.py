@@ -42,13 +42,16 @@ def running(
         >>> import polarfab
         >>> fabric = polarfab.running("http://127.0.0.1:8080")  # doctest: +SKIP
     """
+    from compilers.tables.folders.replaced_folder import os_errors_as_unwritable
     from controller.rollout.build_archive import unpack
     from polarfab.controller_client import Client
 
+    client = Client.to(url, key=URL_KEY, tokens=token_file, authority=authority)
+    packed = client.ask("build")
     with TemporaryDirectory() as name:
         folder = Path(name) / "running"
-        client = Client.to(url, key=URL_KEY, tokens=token_file, authority=authority)
-        unpack(client.ask("build"), folder)
+        with os_errors_as_unwritable(folder, "set TMPDIR to a folder that can be written"):
+            unpack(packed, folder)
         return Fabric.of(Fabric.load(folder).build)
 
 
