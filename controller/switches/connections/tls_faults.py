@@ -74,7 +74,7 @@ class TlsFaults:
     """The names in all lists."""
 
     def __post_init__(self, lists: Sequence[CertificateRevocationList]) -> None:
-        known = (*self.certificates, *self.authorities)
+        candidates = (*self.certificates, *self.authorities)
         for key, file, certificates in (
             ("tls_cert", self.tls.certificate, self.certificates),
             ("tls_ca", self.tls.authority, self.authorities),
@@ -87,7 +87,7 @@ class TlsFaults:
                     given=f"one of {_name(certificate.subject)} {fault}",
                 )
                 for certificate in certificates
-                if (fault := _signature_fault(certificate, known))
+                if (fault := _signature_fault(certificate, candidates))
             ]
         # OpenSSL follows each chain up to one that has signed itself.
         if self.authorities and not any(any(_named(one, [one])) for one in self.authorities):
@@ -100,7 +100,7 @@ class TlsFaults:
                     given=f"{first_names(names, MOST_NAMED)}, signed by others",
                 )
             )
-        self._chains = _chains(self.certificates[0], known, self.authorities)
+        self._chains = _chains(self.certificates[0], candidates, self.authorities)
         for authority in self.authorities:
             signed = [Span.of_list(crl) for crl in lists if _has_signed(authority, crl)]
             self._lists_of.setdefault(_name(authority.subject), []).extend(signed)
@@ -194,22 +194,22 @@ def _key_ids(certificate: Certificate) -> tuple[bytes | None, bytes | None]:
         SubjectKeyIdentifier,
     )
 
-    signer = own = None
+    signer = own_key = None
     # Extensions that cannot be read are ValueErrors.
     with suppress(DuplicateExtension, ExtensionNotFound, ValueError):
-        found = certificate.extensions.get_extension_for_class(AuthorityKeyIdentifier)
-        signer = found.value.key_identifier
+        extension = certificate.extensions.get_extension_for_class(AuthorityKeyIdentifier)
+        signer = extension.value.key_identifier
     with suppress(DuplicateExtension, ExtensionNotFound, ValueError):
-        own = certificate.extensions.get_extension_for_class(SubjectKeyIdentifier).value.digest
-    return signer, own
+        own_key = certificate.extensions.get_extension_for_class(SubjectKeyIdentifier).value.digest
+    return signer, own_key
 
 
-def _signature_fault(certificate: Certificate, known: Iterable[Certificate]) -> str:
-    """How a certificate lacks its authority's signature; "" if we do not know that authority."""
+def _signature_fault(certificate: Certificate, candidates: Iterable[Certificate]) -> str:
+    """How a certificate lacks its authority's signature; "" if no candidate is that authority."""
     from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 
     fault = ""
-    for authority in _named(certificate, known):
+    for authority in _named(certificate, candidates):
         is_own = certificate == authority
         try:
             _verify(certificate, authority)
@@ -227,19 +227,19 @@ def _signature_fault(certificate: Certificate, known: Iterable[Certificate]) -> 
     return fault
 
 
-def _named(certificate: Certificate, known: Iterable[Certificate]) -> Iterator[Certificate]:
+def _named(certificate: Certificate, candidates: Iterable[Certificate]) -> Iterator[Certificate]:
     """The authorities that a certificate names, by name and, if there is one, number of the key."""
     signer = _key_ids(certificate)[0]
-    for authority in known:
+    for authority in candidates:
         if authority.subject == certificate.issuer:
-            own = _key_ids(authority)[1]
-            if None in (signer, own) or signer == own:
+            key = _key_ids(authority)[1]
+            if None in (signer, key) or signer == key:
                 yield authority
 
 
 def _chains(
     certificate: Certificate,
-    known: Sequence[Certificate],
+    candidates: Sequence[Certificate],
     authorities: Sequence[Certificate],
     below: frozenset[Certificate] = frozenset(),
 ) -> list[Span]:
@@ -249,17 +249,17 @@ def _chains(
 
     Args:
         certificate: where they begin.
-        known: all certificates that we know.
+        candidates: the certificates in both files, among which authorities are looked for.
         authorities: those of our authorities.
         below: the certificates before this one.
     """
     span, below = Span.of(certificate), below | {certificate}
-    above = () if certificate in authorities else dict.fromkeys(_named(certificate, known))
+    above = () if certificate in authorities else dict.fromkeys(_named(certificate, candidates))
     chains = [
         Span(max(span.start, chain.start), min(span.end, chain.end))
         for authority in above
         if authority not in below and _has_issued(authority, certificate)
-        for chain in _chains(authority, known, authorities, below)
+        for chain in _chains(authority, candidates, authorities, below)
     ]
     return chains or [span]
 
@@ -281,10 +281,10 @@ def _verify(certificate: Certificate, authority: Certificate) -> None:
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
     from cryptography.hazmat.primitives.hashes import SHA1
 
-    key, made = authority.public_key(), certificate.signature_hash_algorithm
-    if isinstance(key, RSAPublicKey) and isinstance(made, SHA1):
+    key, algorithm = authority.public_key(), certificate.signature_hash_algorithm
+    if isinstance(key, RSAPublicKey) and isinstance(algorithm, SHA1):
         # The library's check does not know SHA-1, with which old authorities signed themselves.
-        key.verify(certificate.signature, certificate.tbs_certificate_bytes, PKCS1v15(), made)
+        key.verify(certificate.signature, certificate.tbs_certificate_bytes, PKCS1v15(), algorithm)
     else:
         certificate.verify_directly_issued_by(authority)
 
