@@ -255,7 +255,7 @@ class OpenFlowChild(InnerChild):
         """The `packets` or `bytes` that have left each switch by each port, int64[S, ports + 1]."""
         # A hash that chooses among alternates works through cached flows, which are counted late.
         if self.build.tables.classes.alternate.shape[2]:
-            self.ovs.appctl("revalidator/wait")
+            self.ovs.refresh_cached_flows()
         switches = {bridge_name(v): v for v in self.fabric.powered()}
         return sent_by_port(self.ovs.folder, switches, self.build.wiring, unit)
 
@@ -289,7 +289,7 @@ class OpenFlowChild(InnerChild):
     def _change_group(self, bridge: str, group: str) -> None:
         """Change a group, and wait until no cached flow leads packets by the old group."""
         self.ovs.ofctl("mod-group", bridge, group)
-        self.ovs.appctl("revalidator/wait")
+        self.ovs.refresh_cached_flows()
 
     def apply(self, event: Event) -> None:
         """Kill or start the controller, let it move the fabric, or change cables and power."""
@@ -330,5 +330,5 @@ class OpenFlowChild(InnerChild):
         datapath_id, outage = self.build.wiring.datapath_id, self.fabric.outage
         unpowered = {int(datapath_id[self.vertex[name]]) for name in outage.switches}
         refusal = self.controller.settle(unpowered, outage.links_around, patience, self.progress)
-        self.ovs.appctl("revalidator/wait")
+        self.fabric.settle()
         return refusal

@@ -9,6 +9,7 @@ clears up.
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -26,7 +27,13 @@ from mininet_scenarios.engines.inner_child import DISABLE_IPV6, RUN, HostAddress
 from mininet_scenarios.machine.netns import batch, widen_send_buffers
 from mininet_scenarios.ovs.configuration_database import BridgeRow, Port
 from mininet_scenarios.ovs.controller_process import CONTROLLER_ADDRESS
-from mininet_scenarios.ovs.openvswitch import PrivateOvs
+from mininet_scenarios.ovs.counters import live_ports
+from mininet_scenarios.ovs.openvswitch import (
+    DAEMON_PATIENCE,
+    DAEMON_POLL,
+    OpenVSwitchError,
+    PrivateOvs,
+)
 from mininet_scenarios.ovs.ovsfabric import OvsFabric, SwitchPort, bridge_name, port_interface
 from mininet_scenarios.scenario.engine import EngineError, HostSample, Progress
 from mininet_scenarios.scenario.outage import Outage
@@ -238,6 +245,26 @@ class VethFabric(OvsFabric):
             batch(changes)
         if (before.switches, before.miswires) != (outage.switches, outage.miswires):
             self.set_bridges()
+
+    def settle(self) -> None:
+        """Wait until packets follow all changes of cables and of tables.
+
+        The kernel tells Open vSwitch some time after a change which interfaces are up, and fast
+        reroute follows what Open vSwitch knows.
+
+        Raises:
+            OpenVSwitchError: Open vSwitch took longer than `DAEMON_PATIENCE`.
+        """
+        bridges = [bridge_name(vertex) for vertex in self.powered()]
+        interfaces = {port.name for _, port in self._ports()}
+        due = interfaces - self.down
+        deadline = time.monotonic() + DAEMON_PATIENCE
+        while (live := live_ports(self.ovs.folder, bridges) & interfaces) != due:
+            if time.monotonic() > deadline:
+                late = ", ".join(sorted(live ^ due))
+                raise OpenVSwitchError(f"Open vSwitch does not notice the changes of {late}")
+            time.sleep(DAEMON_POLL)
+        super().settle()
 
     def _ports(self) -> Iterator[tuple[int, Port]]:
         """The ports of all switches with their numbers: those of cables, then those of hosts."""

@@ -130,7 +130,7 @@ class FabricPrompt(CLI):  # type: ignore[misc]
         ends = [walks.link_ends[element] for element in elements if element < count]
         change = PhysicalChange(tuple((names[u], names[v]) for u, v in ends), nodes, up)
         self.fabric.apply_outage(self.fabric.outage.after(change))
-        self.fabric.ovs.appctl("revalidator/wait")
+        self.fabric.settle()
         prediction = self._prediction()
         powered = self.fabric.outage.up(names) & self.build.topology.endpoints
         pairs = powered[:, None] & powered & ~np.eye(walks.switches, dtype=bool)

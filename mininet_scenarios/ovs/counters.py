@@ -1,4 +1,4 @@
-"""The packet counters of bridges: of their ports, and of every flow and bucket of a group.
+"""What bridges report: the packets of their ports, flows and buckets, and which ports are live.
 
 The engines with Open vSwitch read the loads of links here (`sent_by_port`), and the exercise of
 rules how many packets each rule has forwarded (`packets_by_rule`), and which of the two sets of
@@ -33,6 +33,8 @@ from compilers.targets.openflow.flow_tables import generation_of
 from compilers.targets.openflow.protocol import (
     BUCKET_COUNTER,
     GROUP_STATS,
+    PORT,
+    PORT_LIVE,
     PORT_STATS,
     MessageType,
     Multipart,
@@ -69,6 +71,24 @@ def sent_by_port(
         sent[bridges[bridge], rows["port"]] = rows[f"sent_{unit}"]
     sent[cables < 0] = 0
     return sent
+
+
+def live_ports(folder: Path, bridges: Iterable[str]) -> set[str]:
+    """The names of the ports that groups of fast failover may use now.
+
+    Args:
+        folder: of Open vSwitch's sockets.
+        bridges: the names of the bridges.
+
+    Raises:
+        OpenVSwitchError: a bridge does not answer.
+    """
+    live: set[str] = set()
+    for body in replies(folder, bridges, Multipart.PORT_DESC).values():
+        rows = multipart.records(body, PORT)
+        names = rows["name"][rows["state"] & PORT_LIVE != 0].tolist()
+        live |= {name.decode() for name in names}
+    return live
 
 
 def replies(

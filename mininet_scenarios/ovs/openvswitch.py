@@ -23,7 +23,7 @@ RARE_STATISTICS = "other_config:stats-update-interval=3600000"
 """Lets the switch write its counters into the database each hour only (in milliseconds). To write
 the counters of thirty thousand ports takes seconds each time."""
 DAEMON_POLL = 0.01
-"""Seconds between two looks for a socket."""
+"""Seconds between two looks at what is awaited."""
 LOG_CHARACTERS = 400
 """Most characters of a log's end that an error has."""
 
@@ -114,6 +114,19 @@ class PrivateOvs:
             OpenVSwitchError: it failed or took longer than `DAEMON_PATIENCE`.
         """
         return self._run("ovs-appctl", f"--timeout={DAEMON_PATIENCE}", *args)
+
+    def refresh_cached_flows(self) -> None:
+        """Wait until cached flows follow all changes that Open vSwitch has noticed.
+
+        The packets of these flows are counted then, too.
+
+        Raises:
+            OpenVSwitchError: it failed or took longer than `DAEMON_PATIENCE`.
+        """
+        # The command waits for the end of a look at all cached flows. The one that ends first may
+        # have begun before the last change.
+        for _ in range(2):
+            self.appctl("revalidator/wait")
 
     def __enter__(self) -> PrivateOvs:
         self.start()

@@ -109,6 +109,14 @@ class OvsFabric:
         self.database.change(self.rows, rows, has_all_peers=not without)
         self.rows = rows
 
+    def settle(self) -> None:
+        """Wait until packets follow all changes of cables and of tables.
+
+        Raises:
+            OpenVSwitchError: Open vSwitch took longer than `DAEMON_PATIENCE`.
+        """
+        self.ovs.refresh_cached_flows()
+
     def powered(self) -> list[int]:
         """The switches of the build that have power."""
         up = self.build.topology.present & self.outage.up(self.build.wiring.names)

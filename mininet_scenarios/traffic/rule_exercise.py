@@ -394,7 +394,7 @@ class RuleExercise:
 
     def _count_packets(self) -> dict[RuleKey, int]:
         """The packets of each rule, also those that Open vSwitch forwarded by its flow cache."""
-        self.ovs.appctl("revalidator/wait")
+        self.ovs.refresh_cached_flows()
         return packets_by_rule(self.ovs.folder, self.bridges)
 
     def _since(self, rule: Rule, before: dict[RuleKey, int]) -> int:

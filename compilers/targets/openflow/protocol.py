@@ -448,6 +448,8 @@ PORT = WireLayout(
     "peer L, current_speed L, most_speed L",
 )
 """`ofp_port` (§7.2.1); speeds are in kb/s."""
+PORT_LIVE = 4
+"""Bit of the state of a port: groups of fast failover may use the port (§7.2.1)."""
 PORT_STATUS = WireLayout("reason B, 7x", PORT)
 """`ofp_port_status` (§7.4.3)."""
 

@@ -246,3 +246,12 @@ def test_far_fewer_entries_than_an_emitter_without_classes_would_need(compiled):
         # N routes, a row and a group each of 9 kinds a link, and what hosts and dispatch take.
         assert found.emitted <= q * q + q + 1 + 18 * (q + 1) + 6
         assert found.naive > (1.2 if q == 3 else 2.4) * found.emitted
+
+
+def test_packets_wait_until_open_vswitch_has_noticed_a_cable(tmp_path):
+    """Machines with much work notice late; fast reroute follows what has been noticed."""
+    save(routed("polarfly", q=3, protect="link"), tmp_path / "build")
+    (tmp_path / "logs").mkdir()
+    script = Path(__file__).with_name("live_notice.py")
+    printed = printed_apart(script, str(tmp_path / "build"), str(tmp_path / "logs"), timeout=120)
+    assert json.loads(printed) == [0, 0, 0, 0]
