@@ -157,6 +157,17 @@ class PaperClaim:
         """The reading error in per cent of the printed value."""
         return 100 * self.reading_error / (abs(self.printed or 0.0) or 1.0)
 
+    @property
+    def values(self) -> str:
+        """What is compared, in words: the paper's value with ours, or ours of two networks."""
+        ours = f"{'nothing' if self.computed is None else value_text(self.computed)} computed"
+        if self.printed is None:
+            return ours
+        printed = value_text(self.printed)
+        if self.relation == "=":
+            return f"{printed} in the paper, {ours}"
+        return f"{ours}, which has to be {self.relation} {printed}"
+
     def _relation_holds(self, slack: float) -> bool:
         """Whether the relation holds if the right value may be wrong by `slack`."""
         excess = or_nan(self.left) - or_nan(self.right)
@@ -199,6 +210,11 @@ def as_not_computed(claim: PaperClaim, why: str) -> PaperClaim:
 def truth_claim(says: str, holds: bool) -> PaperClaim:
     """The claim of a statement that is not about a number: the value is 1 if it holds, else 0."""
     return PaperClaim(statement=says, printed=1, computed=float(holds))
+
+
+def value_text(value: float) -> str:
+    """A value of a claim for readers: with six digits, or as a whole number."""
+    return f"{value:,.6g}" if isinstance(value, float) else str(value)
 
 
 def or_nan(value: float | None) -> float:
@@ -266,12 +282,12 @@ class Evidence:
         # Dicts as ordered sets: a reason that several claims have is printed once.
         reasons = dict.fromkeys(claim.why for claim in decisive if claim.why)
         if self.verdict in ("differs", "contradicts"):
-            statements = "; ".join(claim.statement for claim in decisive)
+            statements = "; ".join(f"{claim.statement}: {claim.values}" for claim in decisive)
             # Reasons of several statements may share sentences.
             sentences = dict.fromkeys(
                 sentence for reason in reasons for sentence in _SENTENCE_END.split(reason)
             )
-            return (f"{statements}: {' '.join(sentences)}", *neutral)
+            return (f"{statements}. {' '.join(sentences)}", *neutral)
         return (*reasons, *neutral)
 
     def counts(self) -> Counter[str]:

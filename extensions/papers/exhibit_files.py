@@ -22,6 +22,7 @@ from extensions.papers.exhibit import (
     Evidence,
     Exhibit,
     PaperClaim,
+    value_text,
 )
 
 VERDICT_FILE = "verdict.json"
@@ -201,18 +202,7 @@ def _disagreements(evidence: Evidence) -> Iterator[str]:
     for (verdict, why), claims in by_reason.items():
         first = claims[0]
         how_many_more = f" (and {len(claims) - 1} more)" if len(claims) > 1 else ""
-        yield f"\n- *{verdict}*: {first.statement}{how_many_more}: {_values(first)}. {why}\n"
-
-
-def _values(claim: PaperClaim) -> str:
-    """What is compared in a claim, in words."""
-    ours = "nothing" if claim.computed is None else _cell(claim.computed)
-    if claim.printed is None:
-        return f"{ours} here"
-    printed = _cell(claim.printed)
-    if claim.relation == "=":
-        return f"{printed} in print, {ours} here"
-    return f"{ours} here, which has to be {claim.relation} {printed}"
+        yield f"\n- *{verdict}*: {first.statement}{how_many_more}: {first.values}. {why}\n"
 
 
 def _table(columns: Sequence[str], rows: Sequence[Sequence[object]]) -> Iterator[str]:
@@ -226,5 +216,5 @@ def _cell(cell: object) -> str:
     """The text of a cell in Markdown; a dash for None."""
     if cell is None:
         return "–"
-    text = f"{cell:,.6g}" if isinstance(cell, float) else str(cell)
+    text = value_text(cell) if isinstance(cell, float) else str(cell)
     return text.replace("|", "\\|")

@@ -187,10 +187,12 @@ class _NetworkRemarks(NamedTuple):
     """On parameters that the paper's text has lost: ours are found by the radix."""
 
     @classmethod
-    def of(cls, entry: NetworkEntry, ours: Candidate, priced_as_hosts: int | None) -> Self:
-        """The remarks on a network of `papers.yaml` and the candidate that is made of it."""
+    def of(
+        cls, network: str, entry: NetworkEntry, ours: Candidate, priced_as_hosts: int | None
+    ) -> Self:
+        """The remarks on a network of `papers.yaml` and the candidate that is made of its entry."""
         return cls(
-            cables=_cable_remark(entry, priced_as_hosts),
+            cables=_cable_remark(network, entry, priced_as_hosts),
             hosts=_host_remark(ours),
             parameters=_remark_on_largest(ours) if entry.get("largest") else "",
         )
@@ -209,7 +211,7 @@ def _cells_of_designs(data: TableData) -> Iterator[Cell]:
     """Yield the cells of a table whose networks are designs, with all that follows from them."""
     for network, entry in data["networks"].items():
         ours = configuration(entry, data.get("like"))
-        remarks = _NetworkRemarks.of(entry, ours, data.get("like"))
+        remarks = _NetworkRemarks.of(network, entry, ours, data.get("like"))
         for quantity in entry["printed"]:
             yield _cell_of_design(data, network, quantity, ours, remarks)
 
@@ -290,7 +292,7 @@ def _remark_on_largest(network: Candidate) -> str:
     )
 
 
-def _cable_remark(entry: NetworkEntry, priced_as_hosts: int | None) -> str:
+def _cable_remark(network: str, entry: NetworkEntry, priced_as_hosts: int | None) -> str:
     """A remark on a network that is given the paper's number of electrical cables; else ""."""
     if "electrical" not in entry:
         return ""
@@ -298,8 +300,9 @@ def _cable_remark(entry: NetworkEntry, priced_as_hosts: int | None) -> str:
     del by_our_racks["electrical"]
     ours = configuration(by_our_racks, priced_as_hosts).electrical
     return (
-        f"With the paper's {entry['electrical']:,} electrical cables, whose partition it does not"
-        f" describe. Our racks have {ours:,}."
+        f"The number of electrical cables of {network} is the paper's, {entry['electrical']:,},"
+        " because it does not say which routers share a rack."
+        f" Our racks of {network} have {ours:,}."
     )
 
 

@@ -206,7 +206,7 @@ def test_what_the_paper_puts_in_is_no_result() -> None:
     assert claims["demi-PN(27): electrical cables"].verdict == "taken"
     optical = claims["demi-PN(27): optical cables"]
     assert optical.verdict == "reading"
-    assert "Our racks have 1,053" in optical.why
+    assert "Our racks of demi-PN(27) have 1,053" in optical.why
 
 
 def test_a_wrong_coefficient_of_table_three_is_found(monkeypatch: pytest.MonkeyPatch) -> None:

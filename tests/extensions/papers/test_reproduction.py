@@ -151,7 +151,9 @@ def test_a_sentence_of_several_reasons_is_said_once():
     price = PaperClaim("costs", printed=2, computed=3, reason="By the text's price. In print 2.5.")
     cables = replace(price, statement="cables", reason="By the text's price. Our racks have 5.")
     (why,) = Evidence((price, cables, replace(price, statement="hosts"))).reasons
-    assert why == "costs; cables; hosts: By the text's price. In print 2.5. Our racks have 5."
+    values = "2 in the paper, 3 computed"
+    statements = f"costs: {values}; cables: {values}; hosts: {values}"
+    assert why == f"{statements}. By the text's price. In print 2.5. Our racks have 5."
 
 
 def test_a_quick_run_is_no_verdict():
@@ -221,14 +223,14 @@ def test_the_page_says_which_verdict_each_statement_of_a_figure_has():
 def test_the_page_does_not_call_printed_what_ours_is_compared_with():
     """The routers of another network were "in print"."""
     text = "".join(page(list(reproduce([exhibit("polarstar-table1")], quick=True)), PAPERS, ""))
-    assert "half marks above no ones (and 1 more): 6072 here, which has to be > 3783. " in text
+    assert "half marks above no ones (and 1 more): 6072 computed, which has to be > 3783. " in text
 
 
 def test_the_page_says_which_printed_values_of_a_table_are_others():
     """One of a table was hidden behind another, which had the worse verdict."""
     chosen = [exhibit("projective-table4"), exhibit("polarfly-table1")]
     text = "".join(page(list(reproduce(chosen, quick=True)), PAPERS, ""))
-    assert "- *differs*: SF MMS(19): subscription: 0.991 in print, 0.991678 here." in text
+    assert "- *differs*: SF MMS(19): subscription: 0.991 in the paper, 0.991678 computed." in text
     assert "- *differs*: Hamming K22²: cost per host ($) (and 1 more)" in text
     assert "- *not computed*: Slim Fly: expandable by units, and all cables stay" in text
 
