@@ -13,6 +13,7 @@ import io
 import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -206,6 +207,13 @@ def _curve(name: str, rows: Sequence[dict[str, Any]], key: str) -> Curve:
     )
 
 
+def require_matplotlib() -> None:
+    """Raise InputError if Matplotlib, which `plot` needs, is not installed."""
+    if not find_spec("matplotlib"):
+        required, given = "Matplotlib, for plots", "an installation without it"
+        raise InputError.of(required, given, install_extra("plots"))
+
+
 def plot(
     panels: Sequence[Panel],
     form: str,
@@ -228,13 +236,11 @@ def plot(
     Raises:
         InputError: Matplotlib is not installed.
     """
-    try:
-        from matplotlib import rc_context
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError as error:
-        required, given = "Matplotlib, for plots", "an installation without it"
-        raise InputError.of(required, given, install_extra("plots")) from error
+    require_matplotlib()
+    from matplotlib import rc_context
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
     # A fixed salt and no date: identical bytes on every run.
     style = rc_context(
         {

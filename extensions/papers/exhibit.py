@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from math import isnan, nan
 from typing import Any
@@ -312,6 +312,8 @@ class Exhibit:
     compute: Callable[[bool], Evidence]
     """Computes the evidence. The argument is `quick`: with True, networks are so small that they
     are simulated in seconds."""
+    has_plot: bool = False
+    """Whether the evidence has panels. Then Matplotlib is needed to write the exhibit."""
 
     @property
     def id(self) -> str:
@@ -331,7 +333,10 @@ class Exhibit:
 
 
 def exhibits_of(
-    paper: str, kind: str, captions: dict[Callable[[bool], Evidence], str]
+    paper: str,
+    kind: str,
+    captions: dict[Callable[[bool], Evidence], str],
+    without_plot: Collection[int] = (),
 ) -> list[Exhibit]:
     """The tables or figures of a paper, in the order of their numbers from 1.
 
@@ -339,8 +344,16 @@ def exhibits_of(
         paper: the short name of the paper.
         kind: `table` or `fig`.
         captions: the captions, by the function that computes the evidence.
+        without_plot: the numbers of the figures that have drawings of graphs and no plot.
     """
     return [
-        Exhibit(paper, kind, number, caption, compute)
+        Exhibit(
+            paper,
+            kind,
+            number,
+            caption,
+            compute,
+            has_plot=kind == "fig" and number not in without_plot,
+        )
         for number, (compute, caption) in enumerate(captions.items(), 1)
     ]

@@ -111,7 +111,11 @@ def _rows_of(
         quick: whether small sizes are simulated.
         output: the folder; None: all are computed, and none is written.
         scheduler: where they are computed.
+
+    Raises:
+        InputError: plots have to be written, and Matplotlib is not installed. Nothing is computed.
     """
+    from compilers.drawing.plots import require_matplotlib
     from compilers.workers.local_processes import workers_at
     from extensions.papers.catalogue import reproduce
     from extensions.papers.exhibit_files import cached_row, files
@@ -120,6 +124,8 @@ def _rows_of(
         exhibit.id: cached_row(output, exhibit, quick) if output else None for exhibit in chosen
     }
     missing = [exhibit for exhibit in chosen if not row_of[exhibit.id]]
+    if output and any(exhibit.has_plot for exhibit in missing):
+        require_matplotlib()
     if len(missing) < len(chosen):
         say(f"there already: {len(chosen) - len(missing)} of {len(chosen)}")
     with progress("reproducing") as bar, workers_at(scheduler) as workers:

@@ -54,6 +54,7 @@ EXHIBITS = [
             broken_links: "Diameter and mean distance while links fail",
             port_costs: "Cost per node",
         },
+        without_plot=(3, 4, 5, 6, 7, 13),
     ),
 ]
 """Six tables and fifteen figures."""

@@ -40,6 +40,7 @@ EXHIBITS = [
             drawings.full_mesh: "The incidence graph of K_4, and the multi-layer full mesh",
             drawings.orthogonal_fat_tree: "The orthogonal fat tree of q = 2",
         },
+        without_plot=(1, 2, 3, 4, 10, 11),
     ),
 ]
 """Six tables and eleven figures."""

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
+
+import pytest
 
 
 def test_figures_are_written_once(polarfab, tmp_path: Path) -> None:
@@ -27,3 +30,21 @@ def test_what_is_not_said_is_asked_for(polarfab, tmp_path: Path) -> None:
         code, _, err = polarfab("reproduce", "projective-fig12", *output)
         assert code == 2
         assert "did you mean projective-fig2?" in err
+
+
+def test_without_matplotlib_nothing_is_computed_or_written(
+    polarfab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The figure was computed first, and its folder was left without picture and verdict."""
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    output = tmp_path / "figures"
+    words = ("reproduce", "projective-table4", "projective-fig7", "--quick", "-o", output)
+    code, out, err = polarfab(*words)
+    assert (code, out) == (2, "")
+    assert err == (
+        "error: required Matplotlib, for plots, given an installation without it;"
+        " pip install 'polarfab[plots]'\n"
+    )
+    assert not output.exists()
+    # Tables and drawings of graphs do without.
+    assert polarfab("reproduce", "projective-table4", "projective-fig1", "-o", output)[0] == 0

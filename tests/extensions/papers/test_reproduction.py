@@ -77,6 +77,11 @@ def test_what_is_apart_has_a_reason(evidence):
         assert [c.statement for c in apart if not c.why] == [], name
 
 
+def test_an_exhibit_says_before_it_is_computed_whether_it_has_a_plot(evidence):
+    for name, found in evidence.items():
+        assert exhibit(name).has_plot == bool(found.panels), name
+
+
 def test_words_of_a_strict_order_do_not_hold_between_equal_values(evidence):
     claims = [claim for found in evidence.values() for claim in found.claims]
     orders = [claim.statement for claim in claims if claim.relation in (">=", "<=")]
