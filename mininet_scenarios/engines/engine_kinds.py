@@ -10,19 +10,19 @@ from mininet_scenarios.scenario.engine import Ability, Engine, Setup
 
 ENGINES: dict[str, frozenset[Ability]] = {
     # Open vSwitch, Mininet hosts and the real controller, in namespaces of their own.
-    "mininet": frozenset({"events", "rules", "flows", "rates", "repair"}),
+    "mininet": frozenset({"events", "rules", "flows", "rates", "repair", "intermediates"}),
     # A thousand switches in one Open vSwitch, and the real controller; no hosts.
-    "ovs-fabric": frozenset({"events", "rules", "paths", "repair"}),
+    "ovs-fabric": frozenset({"events", "rules", "paths", "repair", "intermediates"}),
     # Linux kernels, and FRR's daemons, with the rendered configurations of these targets.
     "linux": frozenset(),
     "frr": frozenset(),
     # The packet walker and max-min fair flows: no packet is sent.
-    "model": frozenset({"events", "flows", "rates", "paths", "repair"}),
+    "model": frozenset({"events", "flows", "rates", "paths", "repair", "intermediates"}),
 }
 """The abilities of each engine (`mininet_scenarios.scenario.engine`): to apply the events of a
 timeline, to send packets to all rules, to send flows, to limit the rates of links, to observe the
-path of each pair, and to let a controller repair the tables. An engine with rules runs the
-controller, on Ryu or os-ken."""
+path of each pair, to let a controller repair the tables, and to have switches choose intermediates.
+An engine with rules runs the controller, on Ryu or os-ken."""
 
 
 def make(name: str, setup: Setup) -> Engine:

@@ -127,7 +127,11 @@ class Plan:
     @property
     def needs(self) -> dict[Ability, str]:
         """By ability that the engine needs, the part of the scenario that needs it."""
-        return needs(self.scenario, self.cases)
+        parts = needs(self.scenario, self.cases)
+        for planned in self.builds:
+            if planned.build.forwarding.intermediates:
+                parts["intermediates"] = f"balance: {planned.build.balance}"
+        return parts
 
     def as_dict(self) -> dict[str, Any]:
         """The plan for JSON."""

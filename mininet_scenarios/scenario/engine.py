@@ -12,6 +12,7 @@ links, cuts cables and runs a probe. These methods and events need an ability:
 | paths | `paths`: the switches that a packet passes |
 | repair | a controller routes around failures |
 | rules | `exercise`: packets that reach every rule of the live program |
+| intermediates | switches choose intermediates for packets, as `balance: valiant` needs |
 
 Each engine has a clock of its own (`now`, `wait`, in seconds). With real packets this is
 `time.monotonic`, which all processes of a machine share. Without them, only `wait` moves the clock.
@@ -50,7 +51,7 @@ Step = Callable[[str, str], AbstractContextManager[Progress]]
 """Opens a step, by a short name and in words. The context's value takes the step's progress."""
 HostPair = tuple[str, str]
 """The names of a sending and a receiving host."""
-Ability = Literal["events", "flows", "rates", "paths", "rules", "repair"]
+Ability = Literal["events", "flows", "rates", "paths", "rules", "repair", "intermediates"]
 """What an engine can do; the module's docstring says it of each."""
 
 

@@ -225,6 +225,22 @@ def test_an_engine_without_an_ability_refuses_by_name():
         require("ovs-fabric", {"flows": "traffic.flows"})
 
 
+@pytest.mark.parametrize("engine", ["linux", "frr"])
+def test_an_engine_of_routers_refuses_valiant_and_names_engines_that_have_it(engine, tmp_path):
+    """The message proposed an option of `render`, which a rehearsal does not have."""
+    file = tmp_path / "scenario.yaml"
+    fabric = "{name: x, topology: {family: polarfly, q: 2}, routing: {balance: valiant}}"
+    file.write_text(f"name: x\nfabric: {fabric}\n")
+    wanted = plan(load_scenario(str(file))).needs
+    assert wanted == {"intermediates": "balance: valiant"}
+    with pytest.raises(InputError) as refused:
+        require(engine, wanted)
+    assert str(refused.value) == (
+        f"engine {engine}: required an engine that can do balance: valiant (intermediates),"
+        f" given {engine}; use `engine mininet or ovs-fabric or model`"
+    )
+
+
 def test_an_engine_without_a_controller_refuses_to_repair(tmp_path):
     file = tmp_path / "scenario.yaml"
     for text, wanted in (("", {}), ("repair: false\n", {}), ("repair: true\n", "repair: true")):
