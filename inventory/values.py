@@ -44,6 +44,8 @@ COLOUR = re.compile(r"[0-9A-Fa-f]{6}")
 """A colour, such as `ffeb3b`."""
 DATAPATH_ID = re.compile(r"0[xX]([0-9A-Fa-f]{1,16})|((?=.*[A-Fa-f]|0)[0-9A-Fa-f]{16})")
 """A datapath id in hexadecimal digits: after `0x`, or 16 that no decimal number would have."""
+QUOTED_NUMBER = re.compile(r"[0-9]{1,15}")
+"""A decimal number that is text only because it is in quotes or begins with zeros."""
 NO_INTERFACES = ip_network("0.0.0.0/8"), ip_network("240.0.0.0/4")
 """Networks whose addresses no interface has."""
 LONG_NUMBER = re.compile(r"-?[1-9][0-9]{15,39}")
@@ -106,8 +108,12 @@ def _whole(value: Any) -> Any:
 
 
 def _datapath_id(value: Any) -> Any:
-    """A datapath id as a number; other types than text and numbers are left to pydantic."""
-    if isinstance(value, str):
+    """A datapath id as a number.
+
+    Other types than text and numbers are left to pydantic, and so are numbers in quotes: as of
+    every whole number, the message says to write it without quotes.
+    """
+    if isinstance(value, str) and not QUOTED_NUMBER.fullmatch(value):
         match = DATAPATH_ID.fullmatch(value)
         if match is None:
             raise refusal(

@@ -124,6 +124,7 @@ INVENTORIES: dict[str, str] = {
         "{name: n0, type: leaf, vertex: -1, datapath_id: 0, management: sw1.lab, hosts: none}"
     ),
     "inv-datapath-decimal": nodes("{name: n0, type: leaf, datapath_id: 1234567890123456}"),
+    "inv-datapath-quoted": nodes('{name: n0, type: leaf, datapath_id: "17"}'),
     "inv-datapath-large": nodes("{name: n0, type: leaf, datapath_id: 0x10000000000000000}"),
     "inv-management-multicast": nodes("{name: n0, type: leaf, management: 224.0.0.1}"),
     "inv-host-mac": nodes("{name: n0, type: leaf, hosts: [{mac: 01:00:5e:00:00:01}]}"),
