@@ -39,7 +39,9 @@ AGREEMENTS = {True: "yes", False: "no", None: "undecided"}
 @click.argument("names", metavar="list|all|FIGURE…", nargs=-1)
 @click.option("--paper", default="", show_default=False, help="Only exhibits of this paper.")
 @shared(
-    "--quick", meaning="small sizes are simulated, for a look without verdicts; list always does so"
+    "--quick",
+    help="Simulate small fabrics in place of the papers' sizes, in minutes and not in hours",
+    meaning="a simulated figure then has no verdict. list always does so",
 )
 @output_option("a folder of data, pictures and verdicts; results of the same code in it are read")
 @click.option(

@@ -77,7 +77,7 @@ FILE = click.Path(path_type=Path, dir_okay=False)
 @click.option(
     "--token-to-read",
     is_flag=True,
-    help="Reading needs a token, too; only the health check does not.",
+    help="Show state and metrics only to those with a token; the health check stays open to all.",
 )
 @click.option(
     "--status-file",
@@ -99,7 +99,9 @@ FILE = click.Path(path_type=Path, dir_okay=False)
     "--damping",
     default="15,2200,1000,60",
     metavar="HALF-LIFE,SUPPRESS,REUSE,LONGEST",
-    help="Flapping links: seconds, penalty, penalty, seconds; each time down is 1,000.",
+    help="How long traffic avoids a flapping link: each time down adds 1,000 to its penalty, which"
+    " halves in HALF-LIFE seconds; it is avoided above SUPPRESS, until the penalty is below REUSE,"
+    " for at most LONGEST seconds.",
 )
 @click.option(
     "--patience",
