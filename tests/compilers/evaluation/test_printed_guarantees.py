@@ -134,6 +134,20 @@ def of_sentences() -> Iterator[Printed]:
     mixed, equal = figures_in(THROUGHPUT, sentence)
     yield THROUGHPUT.name, f"balance: spread, minimal_share: .4, {BARE}", small, HOSTS, mixed
     yield THROUGHPUT.name, f"balance: spread, {BARE}", small, HOSTS, equal
+    bounce = "balance: compact-valiant, adjacent: bounce"
+    (bounced,) = figures_in(THROUGHPUT, r"traffic gets 56\.5 %, and (\S+) % are guaranteed")
+    yield THROUGHPUT.name, bounce, fly, HOSTS, bounced
+    fitted, equal, best = figures_in(
+        THROUGHPUT,
+        r"fabric, (\S+) % are guaranteed with .*Without it (\S+) % .* and (\S+) % with the best",
+    )
+    protected = figures_in(
+        THROUGHPUT, r"`protect: node` the three figures are (\d+), (\d+) and (\d+)"
+    )
+    policies = f"balance: compact-valiant{WORST_CASE}", bounce, f"{bounce}, minimal_share: 0.5"
+    for policy, bare, figure in zip(policies, (fitted, equal, best), protected, strict=True):
+        yield THROUGHPUT.name, f"{policy}, {BARE}", small, 1, bare
+        yield THROUGHPUT.name, policy, small, 1, figure
     some, minimal = figures_in(FINDINGS, r" (\S+) %, where minimal routes guarantee (\S+) %")
     yield FINDINGS.name, f"balance: compact-valiant, {BARE}", fly, HOSTS, some
     yield FINDINGS.name, f"balance: minimal, {BARE}", fly, HOSTS, minimal
