@@ -34,8 +34,10 @@ from controller.switches.events import (
 )
 from controller.switches.session import LiveFabric
 from controller.switches.switch import AMISS
+from controller.upkeep.discovery_alarms import MOST_NAMED
 from controller.upkeep.repair_keeper import Keeper
 from controller.watchdog import Watchdog
+from inventory.problems import first_names
 
 NO_LINKS = np.zeros((0, 0), np.bool_)
 """The mask of dead links (`State.dead`) where no keeper repairs the fabric: empty."""
@@ -270,6 +272,8 @@ class Overview:
             "doubtful_links": len(state.links.get("doubtful", ())),
             "trial_until": (state.rollout or {}).get("until"),
             "move_waits_for": (state.rollout or {}).get("waits_for", ""),
+            "repairing": state.links.get("repairing", False),
+            "change_waits_for": first_names(state.links.get("waits_for", ()), MOST_NAMED),
             "alive": state.loop_runs,
             "bugs": state.bugs,
             "rejected_peers": state.rejected.total() - state.rejected[TokenRefused.name],

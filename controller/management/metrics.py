@@ -172,6 +172,11 @@ def _health_gauges(health: Mapping[str, Any]) -> Iterator[Metric]:
             "1 while a move waits for the disk, the store or a switch.",
             bool(health["move_waits_for"]),
         ),
+        (
+            "change_waits",
+            "1 while a change of tables waits for disconnected switches that could not follow it.",
+            bool(health["change_waits_for"]),
+        ),
     ):
         yield _gauge(name, description, [((), value)])
 

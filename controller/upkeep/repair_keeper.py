@@ -249,9 +249,8 @@ class Keeper(Upkeep):
             "cut_off_pairs": upkeep.repair.cut_off_pairs,
             "repairs": self.repairs,
             "repair_seconds": self.repair_seconds,
-            "repairing": (
-                self._is_changing(upkeep) or bool(upkeep.held_routes) or upkeep.next_change.is_due
-            ),
+            "repairing": self._is_repairing(upkeep),
+            "waits_for": self._names(upkeep.next_change.awaits_unreachable),
             "repair_failure": upkeep.backoff.status(),
         }
 
@@ -378,7 +377,8 @@ class Keeper(Upkeep):
             yield_to_others: called while many rows are computed, so that other work goes on.
 
         Returns:
-            For JSON: all that is drained by request, and the number of pairs without a path.
+            For JSON: all that is drained by request, the number of pairs without a path, and
+            whether the tables are still to be changed.
 
         Raises:
             InputError: there is no such thing, it is not drained, or pairs would have no path.
@@ -392,7 +392,11 @@ class Keeper(Upkeep):
             self._require_paths_around(name, group, upkeep, yield_to_others)
         upkeep.links.drain(requested)
         self._react(upkeep)
-        return {"asked": [*requested], "cut_off_pairs": upkeep.repair.cut_off_pairs}
+        return {
+            "asked": [*requested],
+            "cut_off_pairs": upkeep.repair.cut_off_pairs,
+            "repairing": self._is_repairing(upkeep),
+        }
 
     def _require_paths_around(
         self,
@@ -633,6 +637,10 @@ class Keeper(Upkeep):
         """Whether a change of tables is being computed or sent."""
         return self.rounds.busy or upkeep.change.computing is not None
 
+    def _is_repairing(self, upkeep: _BuildUpkeep) -> bool:
+        """Whether the tables are being changed, or are to be changed."""
+        return self._is_changing(upkeep) or bool(upkeep.held_routes) or upkeep.next_change.is_due
+
     # Reactions
 
     def _react(self, upkeep: _BuildUpkeep) -> None:
@@ -844,7 +852,7 @@ class Keeper(Upkeep):
         if upkeep.is_told_to_wait:
             return
         upkeep.is_told_to_wait = True
-        names = [self.fabric.names[vertex] for vertex in sorted(unreachable)]
+        names = self._names(unreachable)
         self.fabric.tell(ChangeWaits(len(names), first_names(names, MOST_NAMED)))
 
     def _send(self, upkeep: _BuildUpkeep, repair: TableRepair) -> None:
@@ -914,6 +922,10 @@ class Keeper(Upkeep):
             self.fabric.tell(change.make_event(seconds=self.repair_seconds))
             change.make_event = None
             change.refusing_switches.clear()
+
+    def _names(self, vertices: Iterable[int]) -> list[str]:
+        """The names of switches, in the order of their vertices."""
+        return [self.fabric.names[vertex] for vertex in sorted(vertices)]
 
     def _generations(self, vertices: Iterable[int]) -> NDArray[np.int64]:
         """int64[S]: the generation of the numbers in these switches."""

@@ -69,6 +69,11 @@ def test_status_says_what_becomes_of_a_build_on_trial(
     assert code == 0
     assert "unless polarfab apply --confirm comes before " in printed
     assert "the fabric goes back" in printed
+    assert "chang" not in printed
+    answer["repairing"] = True
+    assert "the tables are being changed" in polarfab("status")[2]
+    answer["change_waits_for"] = "n3, n4"
+    assert "a change of tables waits for disconnected switches: n3, n4" in polarfab("status")[2]
 
 
 class Controller(BaseHTTPRequestHandler):

@@ -63,6 +63,8 @@ def command(
         print_json(state)
     else:
         say(f"drained by request: {', '.join(state['asked']) or 'nothing'}")
+        if state.get("repairing"):
+            say("the tables are being changed; polarfab status says so until it is done")
 
 
 def _only_element(elements: tuple[str, ...]) -> str:

@@ -142,6 +142,7 @@ CASES = {
     "MoveFailed": told(BuildKept("x", "why")),
     "CannotReturn": told(ReturnRefused("x", "y", "why")),
     "MoveWaits": lambda site: site.parts.update(rollout={"waits_for": "the disk"}),
+    "ChangeWaits": lambda site: site.parts.update(links={"waits_for": ["3"]}),
     "BuildOnTrial": lambda site: site.parts.update(rollout={"until": 1e9}),
     "NoLeader": lambda site: site.parts.update(leading=FOLLOW),
     "ControllerGone": exports(UP, "0"),

@@ -930,7 +930,7 @@ def test_drains_are_asked_for_by_operators(tmp_path, repairing, monkeypatch):
         assert api.post("/api/undrain", json=wrong, headers=bearer(OPERATOR)).status_code == 400
     assert "otto" not in (tmp_path / ".build.actions").read_text(), "unknown names are not logged"
     answer = api.post("/api/drain", json=link, headers=bearer(OPERATOR))
-    assert answer.json == {"asked": [link["what"]], "cut_off_pairs": 0}
+    assert answer.json == {"asked": [link["what"]], "cut_off_pairs": 0, "repairing": True}
     (dead,) = api.get("/api/state").json["links"]
     assert {dead["node"], dead["far_node"]} == {*ends}
     journal = tmp_path / ".build.journal"

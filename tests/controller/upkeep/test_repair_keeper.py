@@ -242,7 +242,8 @@ def drained(keeper):
 def test_a_module_is_drained_and_used_again():
     net, keeper = network(build=MODULES)
     group = resolve_name(MODULES.wiring, MODULES.hardware, "module:n3/m1")
-    assert keeper.drain("module:n3/m1") == {"asked": ["module:n3/m1"], "cut_off_pairs": 0}
+    answer = keeper.drain("module:n3/m1")
+    assert answer == {"asked": ["module:n3/m1"], "cut_off_pairs": 0, "repairing": True}
     net.run()
     assert drained(keeper) == ({*group.links}, [])
     dead = links_and_switches(MODULES.wiring.far, [group])[0]

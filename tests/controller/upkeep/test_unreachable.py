@@ -75,8 +75,10 @@ def test_two_switches_without_management_of_which_one_cannot_be_drained():
     assert "repaired" not in kinds
     assert np.flatnonzero(keeper.drained).tolist() == [8]
     assert keeper.has_transit(8), "a move would not wait for it"
+    assert keeper.status()["waits_for"] == ["n9"]
     net.connect(9)
     assert "repaired" in delivers(net, 5)
+    assert keeper.status()["waits_for"] == []
     assert not keeper.has_transit(8)
     net.connect(8)
     delivers(net, 5)
@@ -158,8 +160,9 @@ def test_a_link_that_is_drained_by_request_waits():
     net, keeper = sparse()
     leave(net, MOST)
     delivers(net, 10)
-    keeper.drain("n4-n2")
+    assert keeper.drain("n4-n2")["repairing"]
     kinds = delivers(net, 60)
+    assert keeper.status()["waits_for"] == [f"n{vertex}" for vertex in sorted(MOST)]
     assert "change-waits" in kinds
     assert "repaired" not in kinds
     net.connect(*MOST)
