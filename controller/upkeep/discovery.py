@@ -65,6 +65,11 @@ class LinkEnds:
         # `number` is E beyond the last link of a switch: the entry that is appended, False.
         return np.append(links, False)[self.number]
 
+    def of_ends(self, ends: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """bool[E]: the links of these ends, bool[S, K], which are marked at both."""
+        links: NDArray[np.bool_] = ends[*self.ends[:, 0].T]
+        return links
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LinkSightings:

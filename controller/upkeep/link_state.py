@@ -85,7 +85,7 @@ from controller.upkeep.discovery import Discovery, LinkEnds
 from controller.upkeep.discovery_alarms import MOST_NAMED, DiscoveryAlarms
 from controller.upkeep.flap_damping import Penalties
 from controller.upkeep.management_outage import ManagementOutage
-from controller.upkeep.spared import AvoidedParts
+from controller.upkeep.spared import AvoidedParts, Spared
 from inventory.problems import InputError, first_names
 
 BATCH_SHARE = 0.2
@@ -172,6 +172,10 @@ class Links:
         """bool[S], the switches that have described their ports, none of them of a link."""
         self._port_down = np.zeros(self.dead.shape, np.bool_)
         """bool[S, K], the links whose port at this switch is down."""
+        self._cabled_inputs = b"", b""
+        """The last inputs of `_find_cabled`."""
+        self._may_get_packets = np.zeros(switches, np.bool_)
+        """bool[S], what `_find_cabled` last returned."""
         self._unseen = np.zeros(links, np.bool_)
         """bool[E], the links that carry nothing or lead elsewhere, as discovery finds."""
         self._alarms = DiscoveryAlarms(wiring, links, self._named)
@@ -197,7 +201,7 @@ class Links:
         self._requested_switches = np.zeros(switches, np.bool_)
         """bool[S], the switches that an operator drains."""
         # Connections and programs of switches; the module's text says who sets `_drain_at`
-        self._installed = (wiring.far >= 0).any(axis=1)
+        self._installed: NDArray[np.bool_] = np.count_nonzero(wiring.far >= 0, axis=1) > 0
         """bool[S], the switches that are installed: a planned node has no links yet, and never
         counts."""
         self._expected = np.zeros(switches, np.bool_)
@@ -329,7 +333,7 @@ class Links:
         (`program_held`).
         """
         self._expected[vertex] = self._connected[vertex] = True
-        avoided = self._avoided[vertex]
+        avoided = self.avoided[vertex]
         if self._without_program[vertex] and not avoided:
             if not self.switch_penalties.suppressed[vertex]:
                 self._drain_reason[vertex] = "was not read to hold its program since it returned"
@@ -417,13 +421,13 @@ class Links:
         for number in released:
             self._events.append(events.LinkReused(*self._end_names(number)))
         self.switch_penalties.release(now)
-        dead, drained, avoided_before = self.dead, self.drained, self._avoided
+        dead, drained, avoided_before = self.dead, self.drained, self.avoided
         self._avoid(self._switches_to_avoid(now) | self._requested_switches, now)
         self.links_changed = False
         for vertex in np.flatnonzero(self.drained & ~drained).tolist():
             name, reason = self.wiring.names[vertex], self._drain_reason[vertex]
             self._events.append(events.SwitchDrained(name, reason))
-        for vertex in np.flatnonzero(avoided_before & ~self._avoided).tolist():
+        for vertex in np.flatnonzero(avoided_before & ~self.avoided).tolist():
             self._events.append(events.SwitchReturned(self.wiring.names[vertex]))
         # `_avoid` makes new arrays, if any of its inputs has changed.
         is_new = self.dead is not dead
@@ -441,15 +445,23 @@ class Links:
         """bool[S, K]: the links that are broken, now."""
         return self.cables.at_both_ends(self._broken)
 
-    @property
-    def spared_links(self) -> NDArray[np.bool_]:
-        """bool[S, K]: the avoided links that are used, as pairs have no path without them."""
-        return self.cables.at_both_ends(self._spared_links)
+    def least_avoided(
+        self, dead: NDArray[np.bool_], drained: NDArray[np.bool_], now: float
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """What is avoided if these links and switches are, and all links that are broken.
 
-    @property
-    def spared_switches(self) -> NDArray[np.bool_]:
-        """bool[S]: the avoided switches in transit, as pairs have no path without them."""
-        return self._spared_switches
+        Args:
+            dead: bool[S, K], links.
+            drained: bool[S], switches.
+            now: the time.
+
+        Returns:
+            bool[S, K] and bool[S]: these links and switches without those to spare.
+        """
+        links = self.cables.of_ends(dead) & ~self._broken
+        spared = self._spared(links, drained, now)
+        still_dead = self.cables.at_both_ends(self._broken | links & ~spared.links)
+        return still_dead, drained & ~spared.switches
 
     @property
     def lacking_program(self) -> NDArray[np.bool_]:
@@ -460,15 +472,32 @@ class Links:
         """Whether a switch that is not in sync may forward: a port at a far end of a link is up.
 
         Only connected switches count, as what others have reported may be old. If the switch has no
-        power, these ports are down. If no far end is connected, it is not known to have none.
+        power, these ports are down. If no far end is connected, a neighbour that may forward itself
+        may send it packets.
         """
-        links = self.cables.number[vertex][self.wiring.far[vertex] >= 0]
-        ends = self.cables.ends[links]  # int64[n, 2, 2]
-        switch, link = ends[ends[..., 0] != vertex].T
-        switch, link = switch[self._connected[switch]], link[self._connected[switch]]
-        if not len(switch):
-            return bool(len(links))
-        return bool((~self._port_down[switch, link]).any())
+        inputs = self._connected.tobytes(), self._port_down.tobytes()
+        if inputs != self._cabled_inputs:  # asked for many switches at a time
+            self._cabled_inputs, self._may_get_packets = inputs, self._find_cabled()
+        return bool(self._may_get_packets[vertex])
+
+    def _find_cabled(self) -> NDArray[np.bool_]:
+        """bool[S], the switches for which `is_cabled` is true."""
+        far, connected = self.wiring.far, self._connected
+        if not connected.any():
+            return self._installed
+        linked = far >= 0
+        sends = linked & connected[:, None]
+        cabled = np.zeros_like(connected)
+        cabled[far[sends & ~self._port_down]] = True
+        is_seen = np.zeros_like(connected)
+        is_seen[far[sends]] = True
+        found = cabled.copy()
+        while found.any():
+            reached = np.zeros_like(connected)
+            reached[far[linked & found[:, None]]] = True
+            found = reached & ~is_seen & ~cabled
+            cabled |= found
+        return cabled
 
     def status(self) -> dict[str, Any]:
         """For the status file: links that are `down`, `doubtful` or `suppressed` and not used, and
@@ -524,7 +553,7 @@ class Links:
             return round(wall + penalties.wait(number, now), -1)
 
         suppressed = np.flatnonzero(self.link_penalties.suppressed).tolist()
-        drained = self._avoided if after is None else self._avoided | ~self._installed
+        drained = self.avoided if after is None else self.avoided | ~self._installed
         record = {
             "drained": [[names[vertex]] for vertex in np.flatnonzero(drained)],
             "down": [
@@ -573,7 +602,7 @@ class Links:
                 if link >= 0:
                     yield vertex_of[name], link, until[0] if until else inf
 
-        avoided = self._avoided
+        avoided = self.avoided
         for vertex, _ in switches("drained"):
             self._expected[vertex] = self._without_program[vertex] = avoided[vertex] = True
             self._drain_at[vertex], self._drain_reason[vertex] = now, "is drained since before"
@@ -599,7 +628,7 @@ class Links:
         return down[:-1]
 
     @property
-    def _avoided(self) -> NDArray[np.bool_]:
+    def avoided(self) -> NDArray[np.bool_]:
         """bool[S]: the switches that are avoided, as of the last `update`."""
         return self.drained | self._spared_switches
 
@@ -620,6 +649,19 @@ class Links:
             return
         self._last_inputs = inputs
         links_before, switches_before = self._spared_links, self._spared_switches
+        self._spared_links, self._spared_switches = self._spared(links, switches, now)
+        if (self._spared_links & ~links_before).any():
+            names = self._named(self._spared_links)
+            self._events.append(events.LinksKept(len(names), first_names(names, MOST_NAMED)))
+        if (self._spared_switches & ~switches_before).any():
+            spared = np.flatnonzero(self._spared_switches).tolist()
+            names = [self.wiring.names[vertex] for vertex in spared]
+            self._events.append(events.SwitchesKept(len(names), first_names(names, MOST_NAMED)))
+        self.dead = self.cables.at_both_ends(self._broken | links & ~self._spared_links)
+        self.drained = switches & ~self._spared_switches
+
+    def _spared(self, links: NDArray[np.bool_], switches: NDArray[np.bool_], now: float) -> Spared:
+        """The links, bool[E], and switches, bool[S], to spare if these are avoided."""
         avoided = AvoidedParts(
             links=links,
             switches=switches,
@@ -633,16 +675,7 @@ class Links:
             without_program=self._read_without_program,
             penalty=partial(self.link_penalties.penalty, now),
         )
-        self._spared_links, self._spared_switches = avoided.spared()
-        if (self._spared_links & ~links_before).any():
-            names = self._named(self._spared_links)
-            self._events.append(events.LinksKept(len(names), first_names(names, MOST_NAMED)))
-        if (self._spared_switches & ~switches_before).any():
-            spared = np.flatnonzero(self._spared_switches).tolist()
-            names = [self.wiring.names[vertex] for vertex in spared]
-            self._events.append(events.SwitchesKept(len(names), first_names(names, MOST_NAMED)))
-        self.dead = self.cables.at_both_ends(self._broken | links & ~self._spared_links)
-        self.drained = switches & ~self._spared_switches
+        return avoided.spared()
 
     def _named(self, links: NDArray[np.bool_]) -> list[str]:
         """The names of these links: `n3 eth2 to n7 eth1`."""
@@ -670,14 +703,14 @@ class Links:
         self._without_program[vertex] = True
         if drain_at < self._drain_at[vertex]:
             self._drain_at[vertex] = drain_at
-        if not self._avoided[vertex]:
+        if not self.avoided[vertex]:
             self._drain_reason[vertex] = reason
 
     def _switches_to_avoid(self, now: float) -> NDArray[np.bool_]:
         """bool[S]: the switches to avoid. Among those drained by request are only those that are
         avoided already.
         """
-        before, connected = self._avoided, self._connected
+        before, connected = self.avoided, self._connected
         is_time_up: NDArray[np.bool_] = self._drain_at <= now
         if (is_time_up & ~before).any():
             is_time_up = self._drain_at <= now + BATCH_SHARE * self.patience

@@ -104,6 +104,9 @@ class _Change:
     """Its computation; None once the result was taken."""
     wanted: Failures | None = None
     """What was to be routed around when its computation began; None before the first."""
+    before: Failures | None = None
+    """What the tables before the last change that was sent were computed to route around; None
+    before any."""
     unreachable: frozenset[int] = frozenset()
     """The unreachable switches when its computation began."""
     began: float = 0.0
@@ -134,7 +137,10 @@ class _BuildUpkeep:
     repair: RepairedTables
     """The tables that are in force."""
     failures: Failures
-    """What the tables in force route around."""
+    """What the tables in force were computed to route around."""
+    in_force: Failures
+    """What the rows of all switches route around: less than `failures` where a switch may hold
+    other rows than those of its program."""
     links: Links
     """The state of each link."""
     backoff: Backoff
@@ -147,17 +153,6 @@ class _BuildUpkeep:
     """The change under way, or the last one."""
     is_told_to_wait: bool = False
     """Whether it was reported that a change waits, since one was last made as a whole."""
-
-    def failed_for_certain(self) -> Failures:
-        """What has failed for certain, as the links are now; what is back is used only if some
-        switch or pair would have no path without it.
-        """
-        isolated = Failures.of(self.links).isolated_switches(self.intact)
-        certain = Failures.certain(self.links, self.failures, gives_paths=False)
-        rejoined = certain.isolated_switches(self.intact) - isolated
-        if not rejoined and not self.repair.cut_off_pairs:
-            return certain
-        return Failures.certain(self.links, self.failures, gives_paths=True)
 
     @property
     def has_urgent_change(self) -> bool:
@@ -213,7 +208,7 @@ class Keeper(Upkeep):
     def has_transit(self, vertex: int) -> bool:
         """Whether traffic is routed through a switch."""
         upkeep = self._upkeep_of_switch(vertex)
-        return upkeep is None or not upkeep.failures.drained[vertex]
+        return upkeep is None or not upkeep.in_force.drained[vertex]
 
     def is_cabled(self, vertex: int) -> bool:
         """Whether a switch that is not in sync may forward, as far as its neighbours report."""
@@ -263,7 +258,7 @@ class Keeper(Upkeep):
         """
         links = self._links_of(build, self._upkeep)
         is_same = links is self._upkeep.links
-        failures = self._upkeep.failed_for_certain() if is_same else Failures.of(links)
+        failures = self._failed_for_certain(self._upkeep) if is_same else Failures.of(links)
         if not self.duties.repair or not failures:
             return build
         return replace(build, tables=failures.tables_around(IntactBuild.of(build)).tables)
@@ -310,8 +305,8 @@ class Keeper(Upkeep):
             return None
         failures = wanted = Failures.of(upkeep.links)
         if only_certain or self._unreachable(upkeep):
-            failures = upkeep.failed_for_certain()
-            if failures.equals(upkeep.failures):
+            failures = self._failed_for_certain(upkeep)
+            if failures.equals(upkeep.in_force):
                 return None
         to_links = self._links_of(to, upkeep)
         new_failures = failures if to_links is upkeep.links else Failures.of(to_links)
@@ -325,6 +320,7 @@ class Keeper(Upkeep):
         upkeep.backoff.succeeded()
         self.repairs += 1
         upkeep.repair, upkeep.failures = detour.repair, detour.failures
+        upkeep.in_force = detour.failures
         upkeep.change.make_event = detour.make_event
         upkeep.encoder.set_tables(detour.repair.tables)
 
@@ -472,7 +468,7 @@ class Keeper(Upkeep):
         if not self.duties.repair:
             return
         if failures:
-            upkeep.failures = failures
+            upkeep.failures = upkeep.in_force = failures
             upkeep.repair = failures.tables_around(upkeep.intact)
             upkeep.encoder.set_tables(upkeep.repair.tables)
         upkeep.next_change.is_due = not failures.equals(Failures.of(upkeep.links))
@@ -507,6 +503,7 @@ class Keeper(Upkeep):
             intact=intact,
             repair=no_failures.tables_around(intact),
             failures=no_failures,
+            in_force=no_failures,
             links=links,
             backoff=Backoff(self.fabric.clock),
             held_routes=HeldRouteReadings({*range(build.tables.switches)}),
@@ -591,6 +588,8 @@ class Keeper(Upkeep):
         """
         self.rounds.stop()
         upkeep.change.make_event, upkeep.change.is_interrupted = None, True
+        if upkeep.change.before is not None:  # each row is of the tables before it, or after it
+            upkeep.failures = upkeep.in_force = upkeep.failures.common(upkeep.change.before)
         upkeep.next_change.is_due = True
         self._delay_next_change(upkeep)
         upkeep.held_routes.expect(range(upkeep.build.tables.switches))
@@ -737,18 +736,16 @@ class Keeper(Upkeep):
 
         Args:
             upkeep: the upkeep of the build.
-            counts_slow: whether slow switches count, too, and those that are disconnected but do
-                not count as gone yet.
+            counts_slow: whether slow switches count, too, and those that are disconnected; but not
+                those that traffic is to be led around.
         """
         switches = set(upkeep.encoder.by_datapath_id.values())
         for vertex in switches - upkeep.held_routes.by_vertex.keys():
             switch = self.fabric.present.get(vertex)
-            if switch is None:
-                is_awaited = counts_slow and not upkeep.links.drained[vertex]
-            else:
-                is_read = switch.state in ("in sync", *AMISS)
-                is_awaited = not is_read and (counts_slow or not switch.connection.is_slow)
-            if is_awaited:
+            if switch and switch.state in ("in sync", *AMISS):
+                continue
+            answers = switch is not None and not switch.connection.is_slow
+            if answers or (counts_slow and not upkeep.links.avoided[vertex]):
                 return True
         return False
 
@@ -765,10 +762,10 @@ class Keeper(Upkeep):
         if waits and self._awaits_switch(upkeep, counts_slow=not has_failed_link):
             return
         upkeep.repair = tables_as_held(upkeep.intact, upkeep.repair, held_routes.by_vertex)
-        # A change that was interrupted was not urgent: both its tables lead around broken links.
-        # Otherwise the rows that are held may lead around nothing.
-        still_dead = upkeep.failures.dead & links.broken & upkeep.change.is_interrupted
-        upkeep.failures = Failures(still_dead, np.zeros_like(links.drained))
+        if not upkeep.change.is_interrupted:
+            upkeep.in_force = Failures.none(upkeep.intact)
+            if upkeep.change.before is None:  # what another process had sent is not known
+                upkeep.failures = upkeep.in_force
         upkeep.encoder.set_tables(upkeep.repair.tables)
         upkeep.next_change.is_due = True
         self._set_wait(upkeep.next_change, ROUND_PATIENCE, for_slow=False)
@@ -787,7 +784,7 @@ class Keeper(Upkeep):
             programs=upkeep.encoder.as_now(),
             generations=self._generations(self.fabric.in_sync),
         )
-        certain = upkeep.failed_for_certain()
+        certain = self._failed_for_certain(upkeep)
         change.wanted, change.unreachable = failures, self._unreachable(upkeep)
         upkeep.next_change.awaits_unreachable = frozenset()
         change.is_interrupted = False
@@ -796,7 +793,7 @@ class Keeper(Upkeep):
             between,
             failures,
             certain,
-            upkeep.failures,
+            upkeep.in_force,
             change.unreachable,
             unread=not change.unreachable.isdisjoint(upkeep.held_routes.not_yet_in_sync),
         )
@@ -825,10 +822,8 @@ class Keeper(Upkeep):
             return None
         upkeep.backoff.succeeded()
         unreachable_since = self._unreachable(upkeep) - upkeep.change.unreachable
-        repairs_failure = not upkeep.failed_for_certain().equals(upkeep.failures)
-        if repair and repair.changes(unreachable_since) and not repairs_failure:
+        if repair and repair.changes(unreachable_since) and not upkeep.change.is_urgent:
             upkeep.next_change.is_due = True
-            upkeep.next_change.is_urgent |= upkeep.change.is_urgent
             return None
         if repair is None or repair.failures is not upkeep.change.wanted:
             self._await_unreachable(upkeep)
@@ -837,7 +832,9 @@ class Keeper(Upkeep):
         if repair is None:
             upkeep.change.is_urgent = False
             return None
+        upkeep.change.before = upkeep.failures
         upkeep.repair, upkeep.failures = repair.tables, repair.failures
+        upkeep.in_force = repair.failures
         upkeep.change.make_event = repair.make_event
         upkeep.encoder.set_tables(repair.tables.tables)
         self._drop_outdated_messages(upkeep.encoder, repair)
@@ -877,13 +874,16 @@ class Keeper(Upkeep):
                 self.fabric.present[vertex].request_reading()
 
     def _messages(self, messages: Round) -> Messages:
-        """The messages for the switches of a round that are in sync; others are read instead."""
+        """The messages for the switches of a round that are in sync; others are read later."""
         in_sync = self.fabric.in_sync
         for vertex, parts in messages.items():
             if vertex in in_sync:
                 yield vertex, parts
-            elif switch := self.fabric.present.get(vertex):
+                continue
+            if switch := self.fabric.present.get(vertex):
                 switch.request_reading()
+            else:  # what it holds is not known any more
+                self._upkeep.held_routes.expect([vertex])
 
     def _answered(self, vertex: int, outcome: ChangeOutcome) -> None:
         """Take a switch's answer to its messages of a round.
@@ -923,6 +923,10 @@ class Keeper(Upkeep):
             change.make_event = None
             change.refusing_switches.clear()
 
+    def _failed_for_certain(self, upkeep: _BuildUpkeep) -> Failures:
+        """What has failed for certain, as the links are now."""
+        return Failures.certain(upkeep.links, upkeep.failures, self._now())
+
     def _names(self, vertices: Iterable[int]) -> list[str]:
         """The names of switches, in the order of their vertices."""
         return [self.fabric.names[vertex] for vertex in sorted(vertices)]
@@ -938,21 +942,16 @@ class Keeper(Upkeep):
 def _loses_packets(upkeep: _BuildUpkeep, before: Failures) -> bool:
     """Whether packets are lost until the tables follow the links.
 
-    Packets are lost if a link or a switch has failed. They are lost as well if a link or a switch
-    is back that gives a path to switches without one: until the tables use it, these stay cut off.
+    Packets are lost if a link is broken, or a switch does not hold its program. A switch that is
+    only disconnected may still forward. Packets are lost as well if a link or a switch is back that
+    gives a path to switches without one: until the tables use it, these stay cut off.
 
     Args:
         upkeep: the upkeep of the build, with the links of now.
         before: the failures before the links changed.
     """
     now = Failures.of(upkeep.links)
-    dead, drained = links_and_switches(upkeep.build.wiring.far, upkeep.links.requested.values())
-    # A link that is drained may have been in use, as the last way, until it broke.
-    failed_links = now.dead & ~before.dead & (~dead | upkeep.links.broken)
-    if failed_links.any() or (now.drained & ~before.drained & ~drained).any():
-        return True
-    # What was to be avoided already, and waits for switches, has failed.
-    failed, in_force = Failures.broken(upkeep.links), upkeep.failures
+    failed, in_force = Failures.broken(upkeep.links), upkeep.in_force
     if (failed.dead & ~in_force.dead).any() or (failed.drained & ~in_force.drained).any():
         return True
     if not ((before.dead & ~now.dead).any() or (before.drained & ~now.drained).any()):

@@ -56,24 +56,23 @@ class Failures:
         return cls(links.dead & links.broken, links.drained & links.lacking_program)
 
     @classmethod
-    def certain(cls, links: Links, before: Failures, gives_paths: bool) -> Failures:
+    def certain(cls, links: Links, before: Failures, now: float) -> Failures:
         """What has failed for certain; all else stays as the tables in force have it.
 
-        A switch that is only disconnected may still forward, and what is back can wait, unless it
-        gives a path to switches without one.
+        A switch that is only disconnected may still forward, and what is back can wait. What the
+        tables in force avoid is used only if pairs have no path without it.
 
         Args:
             links: the links and switches as they are now.
             before: what the tables in force route around.
-            gives_paths: whether what is back gives a path to switches without one.
+            now: the time.
         """
-        broken = cls.broken(links)
-        still_dead = links.dead if gives_paths else ~links.spared_links
-        still_drained = links.drained if gives_paths else ~links.spared_switches
-        return cls(
-            (before.dead & still_dead) | broken.dead,
-            (before.drained & still_drained) | broken.drained,
-        )
+        lacking = links.avoided & links.lacking_program
+        return cls(*links.least_avoided(before.dead, before.drained | lacking, now))
+
+    def common(self, other: Failures) -> Failures:
+        """What both have."""
+        return Failures(self.dead & other.dead, self.drained & other.drained)
 
     def equals(self, other: Failures) -> bool:
         """Whether both have the same dead links and drained switches."""
@@ -132,21 +131,20 @@ class TableRepair(NamedTuple):
         between: Callable[[Failures], TableRepair],
         failures: Failures,
         certain: Failures,
-        failures_before: Failures,
+        in_force: Failures,
         unreachable: frozenset[int],
         unread: bool,
     ) -> TableRepair | None:
         """Compute a change of tables that switches which cannot change need not follow.
 
         While they forward by their old rows, and others by new ones, packets could loop. So if a
-        change would change them, only what has failed for certain is routed around, unless pairs
-        would then have no path.
+        change would change them, only what has failed for certain is routed around.
 
         Args:
             between: computes the change to tables around these failures.
             failures: what traffic is to be routed around.
             certain: what has failed for certain (`Failures.certain`).
-            failures_before: what the tables in force route around.
+            in_force: what the rows of all switches route around.
             unreachable: the switches that forward and cannot change.
             unread: whether it is not known what one of these holds.
 
@@ -156,13 +154,9 @@ class TableRepair(NamedTuple):
         repair = between(failures)
         if not unread and not repair.changes(unreachable):
             return repair
-        if certain.equals(failures_before):
+        if certain.equals(in_force):
             return None
-        if certain.equals(failures):
-            return repair
-        certain_repair = between(certain)
-        has_all_paths = certain_repair.tables.cut_off_pairs <= repair.tables.cut_off_pairs
-        return certain_repair if has_all_paths else repair
+        return repair if certain.equals(failures) else between(certain)
 
     @classmethod
     def between(

@@ -466,6 +466,19 @@ def test_a_switch_whose_neighbours_see_their_ports_down_is_not_cabled() -> None:
         assert not links.is_cabled(vertex)
 
 
+def test_a_switch_is_not_cabled_if_no_neighbour_may_send_it_packets() -> None:
+    """It counted as cabled, as nobody was there to report its ports."""
+    links, _ = fabric()
+    dark = [4, *neighbours(links, 4)]
+    for vertex in dark:
+        links.left(vertex, 1.0)
+    for vertex in dark[1:]:
+        assert links.is_cabled(4)
+        for end in sorted({*neighbours(links, vertex)} - {*dark}):
+            cut(links, end, [vertex])
+    assert not links.is_cabled(4)
+
+
 def test_what_a_switch_said_of_its_ports_before_it_left_may_be_old() -> None:
     links, _ = fabric()
     cut(links, 4, neighbours(links, 4))

@@ -334,3 +334,98 @@ def test_a_failure_that_is_computed_in_a_thread_is_repaired_though_switches_leav
     beside.finish()
     net.tick()
     assert "repaired" in told(net)
+
+
+def test_a_switch_that_is_led_around_stays_so_although_another_cannot_be() -> None:
+    """It was used again as the only way, over tables that neither of the two could take: six pairs
+    lost their packets until both were back.
+    """
+    net, keeper = sparse()
+    leave(net, [4])
+    assert "repaired" in delivers(net, 20)
+    leave(net, [2])
+    kinds = delivers(net, 40)
+    assert ("change-waits" in kinds, "repaired" in kinds) == (True, False)
+    assert not keeper.has_transit(4)
+    net.connect(2, 4)
+    delivers(net, 5)
+    assert not hold(net, SPARSE.tables)
+
+
+@pytest.mark.parametrize("link", ["n9-n10", "n2-n9"])
+def test_a_link_that_is_drained_stays_so_although_a_switch_cannot_be(link: str) -> None:
+    """It was used again as the only way around a switch that forwarded: up to 12 pairs lost their
+    packets at another one.
+    """
+    net, keeper = sparse()
+    keeper.drain(link)
+    delivers(net, 5)
+    leave(net, [8, 9])
+    kinds = delivers(net, 60)
+    assert ("change-waits" in kinds, "repaired" in kinds) == (True, False)
+
+
+def test_a_switch_that_has_missed_a_change_cannot_be_relied_on() -> None:
+    """It was drained, and so not awaited. When it was needed again, it counted as holding the
+    tables in force: 25 pairs lost their packets.
+    """
+    net, keeper = sparse()
+    keeper.drain("n8-n10")
+    delivers(net, 5)
+    leave(net, [9])
+    assert "repaired" in delivers(net, 20)
+    leave(net, [1, 7])
+    kinds = delivers(net, 40)
+    assert ("change-waits" in kinds, "repaired" in kinds) == (True, False)
+    net.connect(1, 7, 9)
+    delivers(net, 5)
+    assert keeper.drained.sum() == 0
+
+
+def test_an_interrupted_drain_ends_no_other_one() -> None:
+    """A link that failed then was led around by tables without any drain."""
+    net, keeper = sparse()
+    keeper.drain("n0")
+    delivers(net, 5)
+    net.hung.add(6)
+    keeper.drain("n11")
+    net.tick()
+    assert keeper.rounds.busy
+    leave(net, [5])
+    net.hung.clear()
+    net.tick()
+    net.cable(1, 1, False)
+    for _ in range(8):
+        net.tick()
+    assert "repaired" in told(net)
+    assert keeper.drained[0]
+    assert not keeper.has_transit(0)
+
+
+@pytest.mark.parametrize("silent", [(4, 6), (6, 10), (6, 9), (4, 9)])
+def test_the_drain_of_a_switch_without_management_waits_for_silent_ones(
+    silent: tuple[int, int],
+) -> None:
+    """Its rounds went on without them after 5 s: in 22 of 156 cases packets were lost."""
+    net, _ = sparse()
+    away, silent_later = silent
+    leave(net, [away])
+    delivers(net, 3.75)
+    net.hung.add(silent_later)
+    delivers(net, 40)
+
+
+def test_a_switch_without_power_that_cannot_be_drained_delays_no_drain() -> None:
+    """It was waited for, 35 s long. All its neighbours are without power as well."""
+    net, keeper = sparse()
+    far = SPARSE.wiring.far
+    dark = [0, *far[0][far[0] >= 0].tolist()]
+    leave(net, dark)
+    for vertex in dark:
+        for link in np.flatnonzero(far[vertex] >= 0).tolist():
+            net.cable(vertex, link, False)
+    assert "not-drained" in delivers(net, 40, without=dark)
+    keeper.drain("n3")
+    delivers(net, 1, without=dark)
+    assert not keeper.has_transit(3)
+    assert not keeper.status()["repairing"]
