@@ -281,7 +281,7 @@ class Keeper(Upkeep):
     # While a move waits halfway
 
     def detour_work(
-        self, to: Build, only_certain: bool = False
+        self, to: Build, only_certain: bool = False, only_if_failed: bool = False
     ) -> Callable[[], DetouredBuilds] | None:
         """A function that computes a detour of the move that waits on its way to a build.
 
@@ -293,6 +293,8 @@ class Keeper(Upkeep):
             only_certain: whether only what has failed for certain is led around: switches change to
                 a detour as they are read, and not in rounds. It is so in any case while a switch
                 in use cannot change.
+            only_if_failed: whether there is no detour unless something has failed for certain: the
+                move can wait, and a detour may lose packets at switches that return.
 
         Returns:
             The function; None if nothing has failed since the last detour, or if computing that one
@@ -304,10 +306,12 @@ class Keeper(Upkeep):
         if not upkeep.next_change.is_due or not upkeep.backoff.is_over:
             return None
         failures = wanted = Failures.of(upkeep.links)
-        if only_certain or self._unreachable(upkeep):
-            failures = self._failed_for_certain(upkeep)
-            if failures.equals(upkeep.in_force):
-                return None
+        certain = self._failed_for_certain(upkeep)
+        only_certain = only_certain or bool(self._unreachable(upkeep))
+        if (only_certain or only_if_failed) and certain.equals(upkeep.in_force):
+            return None
+        if only_certain:
+            failures = certain
         to_links = self._links_of(to, upkeep)
         new_failures = failures if to_links is upkeep.links else Failures.of(to_links)
         upkeep.next_change.is_due = not failures.equals(wanted)

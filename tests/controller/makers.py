@@ -243,7 +243,7 @@ class Unwatched:
     def expect(self):
         """Nothing follows."""
 
-    def detour_work(self, _, only_certain):
+    def detour_work(self, _, only_certain, only_if_failed):
         """Nothing fails."""
 
 
