@@ -308,7 +308,10 @@ def names(certificate: Mapping[str, Any]) -> frozenset[str]:
 ALERTS = {
     "CERTIFICATE_EXPIRED": "it has expired",
     "CERTIFICATE_REVOKED": "it was revoked",
-    "UNKNOWN_CA": "its authority is not known there",
+    "UNKNOWN_CA": "its authority is not known there, or may not sign it",
+    "UNSUPPORTED_CERTIFICATE": "it is not for servers, or its authority is not for such ones",
+    "DECRYPT_ERROR": "it does not have the signature of its authority there",
+    "ACCESS_DENIED": "its owner may not connect",
     "BAD_CERTIFICATE": "it is bad, not valid yet, or lacks the name that is expected there",
     "CERTIFICATE_UNKNOWN": "without saying why",
 }

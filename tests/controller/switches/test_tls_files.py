@@ -16,7 +16,7 @@ import trustme
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.x509.oid import NameOID
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from controller.settings import Tls
 from controller.switches.connections import tls_files
@@ -527,6 +527,22 @@ def handshake(tls, authority, certificate):
     return "no end"
 
 
+def use(*kinds):
+    """What a certificate is for, by names of `ExtendedKeyUsageOID`."""
+    return x509.ExtendedKeyUsage([getattr(ExtendedKeyUsageOID, kind) for kind in kinds])
+
+
+def for_clients(tls, authority):
+    """A certificate of our key that is for clients alone."""
+    signer = serialization.load_pem_private_key(authority.private_key_pem.bytes(), None)
+    issuer = x509.load_pem_x509_certificate(authority.cert_pem.bytes()).subject
+    old = x509.load_pem_x509_certificate(tls.certificate.read_bytes())
+    made = x509.CertificateBuilder(issuer, old.subject, old.public_key(), old.serial_number)
+    made = made.not_valid_before(old.not_valid_before_utc).not_valid_after(old.not_valid_after_utc)
+    made = made.add_extension(use("CLIENT_AUTH"), critical=False)
+    return made.sign(signer, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+
+
 @pytest.mark.parametrize(
     ("fault", "said"),
     [
@@ -536,19 +552,36 @@ def handshake(tls, authority, certificate):
         ("ours has expired", "it refuses our certificate: it has expired"),
         ("ours is not valid yet", "it refuses our certificate: it is bad, not valid yet, or lacks"),
         ("not valid yet", "its certificate is refused: certificate is not yet valid"),
+        ("ours is for clients", "it refuses our certificate: it is not for servers"),
     ],
 )
 def test_why_a_handshake_fails_is_said(tls, authority, fault, said):
     """The log had the name of OpenSSL's error, whatever was wrong with the certificate."""
     other, end = trustme.CA(), YESTERDAY if fault == "expired" else None
     start = TOMORROW if fault == "not valid yet" else None
-    if fault.startswith("ours"):
+    if fault == "ours is for clients":
+        tls.certificate.write_bytes(for_clients(tls, authority))
+    elif fault.startswith("ours"):
         issue(tls, authority, *((None, YESTERDAY) if fault == "ours has expired" else (TOMORROW,)))
     shown = (other if fault == "stranger" else authority).issue_cert(
         "3.lab.example", not_before=start, not_after=end
     )
     trusted = other if fault == "knows another authority" else authority
     assert handshake(TlsFiles(replace(tls, revoked=None)), trusted, shown).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("alert", "said"),
+    [
+        ("TLSV1_ALERT_UNKNOWN_CA", "or may not sign it"),
+        ("TLSV1_ALERT_DECRYPT_ERROR", "the signature of its authority there"),
+        ("TLSV1_ALERT_ACCESS_DENIED", "may not connect"),
+    ],
+)
+def test_an_alert_is_said_in_words(alert, said):
+    error = ssl.SSLError(1, alert)
+    error.reason = alert
+    assert said in handshake_fault(error)
 
 
 def test_what_a_handshake_did_not_look_at_is_a_fault(tls, authority):
