@@ -6,7 +6,7 @@ OpenSSL takes such files, and then each peer refuses us, or we refuse each peer.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import InitVar, dataclass, field
 from math import inf
@@ -66,15 +66,16 @@ class TlsFaults:
     """Why the file of the authorities could not be read here, though OpenSSL takes it."""
     _broken: list[Problem] = field(init=False, default_factory=list)
     """What is wrong with the signatures of certificates, as far as is known."""
-    _chains: list[Span] = field(init=False)
-    """When each chain from our certificate to an authority is valid."""
+    _issuers: dict[Certificate, list[Certificate]] = field(init=False)
+    """Those that have signed each certificate; none if it has signed itself, or they are unknown.
+    OpenSSL follows a chain up to such a certificate."""
     _lists_of: dict[str, list[Span]] = field(init=False, default_factory=dict)
     """The lists that each authority has signed, by its name."""
-    _issuers: frozenset[str] = field(init=False)
-    """The names in all lists."""
+    _listed: frozenset[str] = field(init=False)
+    """The names of the authorities of all lists."""
 
     def __post_init__(self, lists: Sequence[CertificateRevocationList]) -> None:
-        candidates = (*self.certificates, *self.authorities)
+        candidates = tuple(dict.fromkeys((*self.certificates, *self.authorities)))
         for key, file, certificates in (
             ("tls_cert", self.tls.certificate, self.certificates),
             ("tls_ca", self.tls.authority, self.authorities),
@@ -89,7 +90,9 @@ class TlsFaults:
                 for certificate in certificates
                 if (fault := _signature_fault(certificate, candidates))
             ]
-        # OpenSSL follows each chain up to one that has signed itself.
+        self._issuers = {
+            certificate: _issuers(certificate, candidates) for certificate in candidates
+        }
         if self.authorities and not any(any(_named(one, [one])) for one in self.authorities):
             names = [_name(authority.subject) for authority in self.authorities]
             self._broken.append(
@@ -100,23 +103,43 @@ class TlsFaults:
                     given=f"{first_names(names, MOST_NAMED)}, signed by others",
                 )
             )
-        self._chains = _chains(self.certificates[0], candidates, self.authorities)
         for authority in self.authorities:
             signed = [Span.of_list(crl) for crl in lists if _has_signed(authority, crl)]
             self._lists_of.setdefault(_name(authority.subject), []).extend(signed)
-        self._issuers = frozenset(_name(crl.issuer) for crl in lists)
+        self._listed = frozenset(_name(crl.issuer) for crl in lists)
 
     def end(self) -> float:
         """Until when our certificate has a chain that is valid, in seconds since the epoch."""
-        return max(chain.end for chain in self._chains)
+        ends = sorted({Span.of(certificate).end for certificate in self._issuers}, reverse=True)
+        valid = (end for end in ends if not self._chain_fault(end))
+        return next(valid, Span.of(self.certificates[0]).end)
+
+    def _chains(self, may_be_in: Callable[[Certificate], bool]) -> list[Certificate]:
+        """The certificates in chains from ours, ours first.
+
+        Args:
+            may_be_in: whether a certificate counts: those above it may be reached by it.
+        """
+        chains = [*filter(may_be_in, self.certificates[:1])]
+        for certificate in chains:  # and those that are added to it
+            above = filter(may_be_in, self._issuers[certificate])
+            chains += [authority for authority in above if authority not in chains]
+        return chains
+
+    def _chain_fault(self, now: float) -> str:
+        """Why our certificate has no chain that is valid at a time; "" if it has one."""
+        valid = self._chains(lambda certificate: not Span.of(certificate).fault(now))
+        if any(not self._issuers[certificate] for certificate in valid):
+            return ""
+        faults = _faults(map(Span.of, self._chains(lambda _: True)), now)
+        return faults[0] if faults else ""
 
     def problems(self, now: float) -> list[Problem]:
         """What is wrong at a time, in seconds since the epoch."""
         problems = []
         # A file may have an authority that has expired beside a chain without it.
-        faults = _faults(self._chains, now)
-        if len(faults) == len(self._chains):
-            problems.append(self._invalid("tls_cert", f"one that {faults[0]}"))
+        if fault := self._chain_fault(now):
+            problems.append(self._invalid("tls_cert", f"one that {fault}"))
         # An authority that has expired may stay beside the one that takes its place.
         faults = _faults(map(Span.of, self.authorities), now)
         if faults and len(faults) == len(self.authorities):
@@ -152,7 +175,7 @@ class TlsFaults:
     def _uncovered(self, authorities: Sequence[str], now: float) -> Problem:
         """The problem of authorities without a list that is valid."""
         old = [fault for name in authorities for fault in _faults(self._lists_of[name], now)]
-        issuers = sorted(self._issuers.difference(authorities))
+        issuers = sorted(self._listed.difference(authorities))
         others = f"lists of {first_names(issuers, MOST_NAMED)}" if issuers else "other signatures"
         return Problem(
             file=str(self.tls.revoked),
@@ -237,31 +260,11 @@ def _named(certificate: Certificate, candidates: Iterable[Certificate]) -> Itera
                 yield authority
 
 
-def _chains(
-    certificate: Certificate,
-    candidates: Sequence[Certificate],
-    authorities: Sequence[Certificate],
-    below: frozenset[Certificate] = frozenset(),
-) -> list[Span]:
-    """When the chains from a certificate are valid; one at least.
-
-    Each ends at one of our authorities, or at a certificate whose authority we do not know.
-
-    Args:
-        certificate: where they begin.
-        candidates: the certificates in both files, among which authorities are looked for.
-        authorities: those of our authorities.
-        below: the certificates before this one.
-    """
-    span, below = Span.of(certificate), below | {certificate}
-    above = () if certificate in authorities else dict.fromkeys(_named(certificate, candidates))
-    chains = [
-        Span(max(span.start, chain.start), min(span.end, chain.end))
-        for authority in above
-        if authority not in below and _has_issued(authority, certificate)
-        for chain in _chains(authority, candidates, authorities, below)
-    ]
-    return chains or [span]
+def _issuers(certificate: Certificate, candidates: Iterable[Certificate]) -> list[Certificate]:
+    """The candidates that have signed a certificate, as `TlsFaults` keeps them."""
+    if any(_has_issued(one, certificate) for one in _named(certificate, [certificate])):
+        return []
+    return [one for one in _named(certificate, candidates) if _has_issued(one, certificate)]
 
 
 def _has_issued(authority: Certificate, certificate: Certificate) -> bool:
