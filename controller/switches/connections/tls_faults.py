@@ -1,15 +1,17 @@
-"""What is wrong with TLS files that can be read: their times, signatures and authorities. No I/O.
+"""What is wrong with TLS files that can be read: times, signatures, authorities, uses. No I/O.
 
-OpenSSL takes such files, and then each peer refuses us, or we refuse each peer.
+OpenSSL takes such files, and then each peer refuses us, or we refuse each peer. OpenSSL itself says
+whether a peer would refuse us, in a handshake in memory (`refusal`).
 `controller.switches.connections.tls_files` reads the files.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import InitVar, dataclass, field
 from math import inf
+from ssl import MemoryBIO, SSLCertVerificationError, SSLContext, SSLError, SSLWantReadError
 from time import gmtime, strftime
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -21,6 +23,49 @@ if TYPE_CHECKING:
 
 MOST_NAMED = 3
 """Most authorities that a fault names."""
+SIGNER = "an authority that may sign certificates of switches"
+"""What each of our authorities should be."""
+ROUNDS = 4
+"""Most times that both sides of a handshake in memory take turns; three are enough for TLS 1.3."""
+FOUND_HERE = {
+    7: "a signature may be of another authority of the same name (`_signature_fault`)",
+    9: "what is not valid yet will be (`Span`)",
+}
+"""Numbers of OpenSSL for refusals that are found without it, and why."""
+NO_CHAIN = {2, 18, 19, 20, 21}
+"""Numbers of OpenSSL for refusals of a certificate whose authority the peer does not know."""
+
+
+class Refusal(NamedTuple):
+    """How a peer refuses our certificate."""
+
+    number: int = 0
+    """The number that OpenSSL has for it; 0 for other faults, or if it does not refuse it."""
+    words: str = ""
+    """What OpenSSL says; "" if it does not refuse it."""
+
+
+def refusal(server: SSLContext, peer: SSLContext) -> Refusal:
+    """How a peer refuses our certificate, as each switch would that trusts the same authorities.
+
+    Args:
+        server: a context that shows our certificate, and takes any peer.
+        peer: one of a client that trusts `tls_ca`. It is made as lenient as a switch may be: it
+            takes weak keys, and does not look at our name.
+    """
+    peer.check_hostname = False
+    peer.set_ciphers("DEFAULT:@SECLEVEL=0")
+    there, here = MemoryBIO(), MemoryBIO()
+    sides = peer.wrap_bio(there, here), server.wrap_bio(here, there, server_side=True)
+    try:
+        for side in sides * ROUNDS:
+            with suppress(SSLWantReadError):
+                side.do_handshake()
+    except SSLCertVerificationError as error:
+        return Refusal(error.verify_code, error.verify_message)
+    except SSLError as error:
+        return Refusal(0, error.reason or str(error))
+    return Refusal()
 
 
 class Span(NamedTuple):
@@ -59,22 +104,30 @@ class TlsFaults:
     certificates: Sequence[Certificate]
     """Our certificate, and those of intermediate authorities in its file."""
     authorities: Sequence[Certificate]
-    """The certificates of authorities; none if they are in a form that only OpenSSL reads."""
+    """The certificates of authorities that could be read."""
+    signers: InitVar[Collection[bytes]]
+    """Those that OpenSSL takes as authorities, in DER: they may sign certificates."""
+    refusal: Refusal
+    """How a peer refuses our certificate."""
     lists: InitVar[Sequence[CertificateRevocationList]]
     """The revocation lists, which may be large and are not kept."""
     unread: Sequence[Problem] = ()
     """Why the file of the authorities could not be read here, though OpenSSL takes it."""
     _broken: list[Problem] = field(init=False, default_factory=list)
-    """What is wrong with the signatures of certificates, as far as is known."""
+    """What is wrong with the certificates at any time, as far as is known."""
     _issuers: dict[Certificate, list[Certificate]] = field(init=False)
     """Those that have signed each certificate; none if it has signed itself, or they are unknown.
     OpenSSL follows a chain up to such a certificate."""
+    _signers: frozenset[str] = field(init=False)
+    """The names of authorities that may sign certificates of switches."""
     _lists_of: dict[str, list[Span]] = field(init=False, default_factory=dict)
     """The lists that each authority has signed, by its name."""
     _listed: frozenset[str] = field(init=False)
     """The names of the authorities of all lists."""
 
-    def __post_init__(self, lists: Sequence[CertificateRevocationList]) -> None:
+    def __post_init__(
+        self, signers: Collection[bytes], lists: Sequence[CertificateRevocationList]
+    ) -> None:
         candidates = tuple(dict.fromkeys((*self.certificates, *self.authorities)))
         for key, file, certificates in (
             ("tls_cert", self.tls.certificate, self.certificates),
@@ -93,20 +146,35 @@ class TlsFaults:
         self._issuers = {
             certificate: _issuers(certificate, candidates) for certificate in candidates
         }
-        if self.authorities and not any(any(_named(one, [one])) for one in self.authorities):
-            names = [_name(authority.subject) for authority in self.authorities]
-            self._broken.append(
-                Problem(
-                    file=str(self.tls.authority),
-                    key="tls_ca",
-                    required="an authority that has signed itself",
-                    given=f"{first_names(names, MOST_NAMED)}, signed by others",
-                )
-            )
+        roots = [one for one in self.authorities if any(_named(one, [one]))]
+        if not roots:
+            self._add_useless("an authority that has signed itself", "signed by others")
+        self._signers = frozenset(
+            _name(one.subject) for one in self.authorities if _may_sign(one, signers)
+        )
+        if not self._signers:
+            self._add_useless(SIGNER, "which may not")
+        # Another authority may have signed our certificate, which switches may know.
+        is_foreign = bool(self.authorities) and not any(
+            root in self._chains(lambda _: True) for root in roots
+        )
+        number = self.refusal.number
+        if number in FOUND_HERE or (number in NO_CHAIN and is_foreign):
+            self.refusal = Refusal()
         for authority in self.authorities:
             signed = [Span.of_list(crl) for crl in lists if _has_signed(authority, crl)]
             self._lists_of.setdefault(_name(authority.subject), []).extend(signed)
         self._listed = frozenset(_name(crl.issuer) for crl in lists)
+
+    def _add_useless(self, required: str, given: str) -> None:
+        """Add the problem that all our authorities lack something; none if they are unknown."""
+        if self.authorities:
+            names = [_name(authority.subject) for authority in self.authorities]
+            self._broken.append(self._unfit(required, f"{first_names(names, MOST_NAMED)}, {given}"))
+
+    def _unfit(self, required: str, given: str) -> Problem:
+        """The problem of authorities."""
+        return Problem(file=str(self.tls.authority), key="tls_ca", required=required, given=given)
 
     def end(self) -> float:
         """Until when our certificate has a chain that is valid, in seconds since the epoch."""
@@ -140,6 +208,15 @@ class TlsFaults:
         # A file may have an authority that has expired beside a chain without it.
         if fault := self._chain_fault(now):
             problems.append(self._invalid("tls_cert", f"one that {fault}"))
+        elif self.refusal.words:
+            problems.append(
+                Problem(
+                    file=str(self.tls.certificate),
+                    key="tls_cert",
+                    required="a certificate that is accepted by peers that trust tls_ca",
+                    given=f"one that they refuse: {self.refusal.words}",
+                )
+            )
         # An authority that has expired may stay beside the one that takes its place.
         faults = _faults(map(Span.of, self.authorities), now)
         if faults and len(faults) == len(self.authorities):
@@ -156,12 +233,18 @@ class TlsFaults:
             before: the others.
             now: the time, in seconds since the epoch.
         """
-        had = {problem.key for problem in before.problems(now)}
-        problems = [problem for problem in self.problems(now) if problem.key not in had]
+        had = before.problems(now)
+        problems = [problem for problem in self.problems(now) if problem not in had]
+        keys = {problem.key for problem in problems}
         # The certificates of an authority without a list are refused.
-        lost = before.covered(now) & (self._lists_of.keys() - self.covered(now))
-        if self.tls.revoked and lost and "tls_crl" not in {problem.key for problem in problems}:
-            problems.append(self._uncovered(sorted(lost), now))
+        without_list = before.covered(now) & (self._lists_of.keys() - self.covered(now))
+        if self.tls.revoked and without_list and "tls_crl" not in keys:
+            problems.append(self._uncovered(sorted(without_list), now))
+        names = {_name(authority.subject) for authority in self.authorities}
+        powerless = before._signers & (names - self._signers)
+        if powerless and "tls_ca" not in keys:
+            given = f"{first_names(sorted(powerless), MOST_NAMED)}, which may not any more"
+            problems.append(self._unfit(SIGNER, given))
         return problems
 
     def covered(self, now: float) -> set[str]:
@@ -265,6 +348,25 @@ def _issuers(certificate: Certificate, candidates: Iterable[Certificate]) -> lis
     if any(_has_issued(one, certificate) for one in _named(certificate, [certificate])):
         return []
     return [one for one in _named(certificate, candidates) if _has_issued(one, certificate)]
+
+
+def _may_sign(authority: Certificate, signers: Collection[bytes]) -> bool:
+    """Whether an authority may sign certificates of switches.
+
+    Args:
+        authority: the authority.
+        signers: those that may sign certificates of whatever use, in DER.
+    """
+    from cryptography.hazmat.primitives.serialization import Encoding
+    from cryptography.x509 import DuplicateExtension, ExtendedKeyUsage, ExtensionNotFound
+    from cryptography.x509.oid import ExtendedKeyUsageOID
+
+    # Extensions that cannot be read are ValueErrors.
+    with suppress(DuplicateExtension, ExtensionNotFound, ValueError):
+        uses = authority.extensions.get_extension_for_class(ExtendedKeyUsage).value
+        if ExtendedKeyUsageOID.CLIENT_AUTH not in uses:
+            return False
+    return authority.public_bytes(Encoding.DER) in signers
 
 
 def _has_issued(authority: Certificate, certificate: Certificate) -> bool:

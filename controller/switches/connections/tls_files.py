@@ -8,8 +8,9 @@ The listener for switches (`controller.switches.connections.listening`) uses the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from math import inf
 from operator import attrgetter
@@ -19,7 +20,7 @@ from time import monotonic, time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from controller.settings import Tls
-from controller.switches.connections.tls_faults import Span, TlsFaults
+from controller.switches.connections.tls_faults import Span, TlsFaults, refusal
 from inventory.problems import InputError, Problem
 
 CRL = b"-----BEGIN X509 CRL-----"
@@ -102,13 +103,16 @@ class TlsFiles:
         lists = revocation_lists(self.tls.revoked) if self.tls.revoked else []
         # The file has the certificates of intermediate authorities, too.
         certificates = _certificates("tls_cert", self.tls.certificate)
-        authorities: list[Certificate] = []
+        server, peer = self.tls.context(clients=False), self.tls.client_context()
+        signers = peer.get_ca_certs(binary_form=True)
         unread: tuple[Problem, ...] = ()
         try:
             authorities = _certificates("tls_ca", self.tls.authority)
         except InputError as error:  # OpenSSL takes more forms, and each has its peers
-            unread = error.problems
-        faults = TlsFaults(self.tls, certificates, authorities, lists, unread)
+            unread, authorities = error.problems, _readable(signers)
+        faults = TlsFaults(
+            self.tls, certificates, authorities, signers, refusal(server, peer), lists, unread
+        )
         ends = {
             "certificate": [faults.end()],
             "authority": [Span.of(authority).end for authority in authorities],
@@ -379,6 +383,19 @@ def _certificates(key: str, file: Path) -> list[Certificate]:
             todo="write it by `openssl x509 -in FILE`",
         ) from error
     return certificates
+
+
+def _readable(certificates: Iterable[bytes]) -> list[Certificate]:
+    """Those of some certificates in DER that can be read."""
+    from cryptography.x509 import InvalidVersion, load_der_x509_certificate
+
+    readable = []
+    for der in certificates:
+        with suppress(ValueError, InvalidVersion):
+            certificate = load_der_x509_certificate(der)
+            _ = certificate.subject, certificate.issuer  # are not read before
+            readable.append(certificate)
+    return readable
 
 
 def _contents(tls: Tls) -> dict[str, bytes]:

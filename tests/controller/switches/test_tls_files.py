@@ -15,7 +15,7 @@ import pytest
 import trustme
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
-from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.hazmat.primitives.asymmetric import ec, rsa
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from controller.settings import Tls
@@ -149,9 +149,10 @@ def test_ends_are_those_of_the_certificate_the_authorities_and_the_list(tls, aut
 
 
 def test_an_authority_in_a_form_that_only_openssl_reads_is_taken(tls):
-    """It has no metric, but a metric is no reason to refuse it at the start."""
+    """It is no reason to refuse a start, and when it ends is known all the same."""
+    expires = TlsFiles(tls).expires
     as_trusted(tls, None)
-    assert "authority" not in TlsFiles(tls).expires
+    assert TlsFiles(tls).expires == expires
 
 
 def touch(file, data):
@@ -247,8 +248,8 @@ def test_files_that_change_while_they_are_read_leave_those_before(tls, monkeypat
     """The HTTP process got another certificate than was checked with the key."""
     files, good, context = TlsFiles(tls), tls.certificate.read_bytes(), Tls.context
 
-    def slow(self):
-        made = context(self)
+    def slow(self, **options):
+        made = context(self, **options)
         touch(tls.certificate, good + b"\n")
         return made
 
@@ -410,8 +411,25 @@ def test_authorities_without_their_root_are_worse(tls, authority):
     assert "unable to get issuer certificate" in handshake(refused, authority, shown)
 
 
-def signed(subject, key, issuer, signer, days=9):
-    """A certificate of an authority in PEM, without key identifiers.
+def use(*kinds):
+    """What a certificate is for, by names of `ExtendedKeyUsageOID`."""
+    return x509.ExtendedKeyUsage([getattr(ExtendedKeyUsageOID, kind) for kind in kinds])
+
+
+def key_use(*kinds):
+    """What its key is for."""
+    names = "digital_signature content_commitment key_encipherment data_encipherment key_agreement"
+    names += " key_cert_sign crl_sign encipher_only decipher_only"
+    return x509.KeyUsage(**{name: name in kinds for name in names.split()})
+
+
+AUTHORITY = x509.BasicConstraints(True, None)
+NO_AUTHORITY = x509.BasicConstraints(False, None)
+ELSEWHERE = x509.NameConstraints([x509.DNSName("example.org")], None)
+
+
+def signed(subject, key, issuer, signer, days=9, extensions=(AUTHORITY,)):
+    """A certificate in PEM, without key identifiers.
 
     days: how many days from now it ends; it began ten before that.
     """
@@ -420,7 +438,8 @@ def signed(subject, key, issuer, signer, days=9):
     made = x509.CertificateBuilder().subject_name(named[0]).issuer_name(named[1])
     made = made.public_key(key.public_key()).serial_number(x509.random_serial_number())
     made = made.not_valid_before(end - datetime.timedelta(days=10)).not_valid_after(end)
-    made = made.add_extension(x509.BasicConstraints(True, None), critical=True)
+    for extension in extensions:
+        made = made.add_extension(extension, critical=True)
     return made.sign(signer, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
 
@@ -428,6 +447,160 @@ def put_key(tls, key):
     """Put a key into our files."""
     form = (serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     tls.key.write_bytes(key.private_bytes(serialization.Encoding.PEM, *form))
+
+
+KEY, MIDDLE, ROOT, SECOND = (ec.generate_private_key(ec.SECP256R1()) for _ in range(4))
+"""The keys of the controller, of an intermediate authority, and of two roots."""
+
+
+def own(*extensions, by="root", signer=ROOT):
+    return signed("controller", KEY, by, signer, extensions=extensions)
+
+
+def middle(*extensions, by="root", signer=ROOT):
+    return signed("middle", MIDDLE, by, signer, extensions=extensions)
+
+
+def root(*extensions):
+    return signed("root", ROOT, "root", ROOT, extensions=extensions)
+
+
+SECOND_ROOT = signed("second", SECOND, "second", SECOND)
+BY_MIDDLE = own(by="middle", signer=MIDDLE)
+PURPOSE, NO_AUTHORITY_SAID = "unsuitable certificate purpose", "invalid CA certificate"
+USELESS = {
+    "for clients": ({"certificate": own(use("CLIENT_AUTH"))}, PURPOSE),
+    "for code": ({"certificate": own(use("CODE_SIGNING"))}, PURPOSE),
+    "for lists": ({"certificate": own(key_use("crl_sign"))}, PURPOSE),
+    "by no authority": ({"certificate": BY_MIDDLE + middle(NO_AUTHORITY)}, NO_AUTHORITY_SAID),
+    "by one that may not sign": (
+        {"certificate": BY_MIDDLE + middle(AUTHORITY, key_use("crl_sign"))},
+        NO_AUTHORITY_SAID,
+    ),
+    "by too long a chain": (
+        {
+            "certificate": own(by="lower", signer=SECOND)
+            + signed("lower", SECOND, "middle", MIDDLE)
+            + middle(x509.BasicConstraints(True, 0))
+        },
+        "path length constraint exceeded",
+    ),
+    "by one for other names": (
+        {
+            "certificate": own(
+                x509.SubjectAlternativeName([x509.DNSName("a.lab")]), by="middle", signer=MIDDLE
+            )
+            + middle(AUTHORITY, ELSEWHERE)
+        },
+        "permitted subtree violation",
+    ),
+    "root is no authority": ({"authority": root(NO_AUTHORITY)}, "root, which may not"),
+    "root says nothing": ({"authority": root()}, "root, which may not"),
+    "root may not sign": (
+        {"authority": root(AUTHORITY, key_use("crl_sign"))},
+        "root, which may not",
+    ),
+    "root for mail": ({"authority": root(AUTHORITY, use("EMAIL_PROTECTION"))}, PURPOSE),
+    "root for servers": (
+        {"authority": root(AUTHORITY, use("SERVER_AUTH"))},
+        "root, which may not",
+    ),
+    "root for any use": (
+        {"authority": root(AUTHORITY, use("ANY_EXTENDED_KEY_USAGE"))},
+        "root, which may not",
+    ),
+    "root for clients": ({"authority": root(AUTHORITY, use("CLIENT_AUTH"))}, PURPOSE),
+    "one of two roots": (
+        {"authority": root(AUTHORITY) + signed("second", SECOND, "second", SECOND, extensions=[])},
+        "second, which may not any more",
+    ),
+    "a cross-signed root before its own": (
+        {"authority": signed("root", ROOT, "second", SECOND) + root(AUTHORITY)},
+        "unable to get issuer certificate",
+    ),
+}
+"""Files that are valid, but that no switch accepts, or whose switches we do not accept."""
+
+
+@pytest.mark.parametrize("fault", USELESS)
+def test_files_that_cannot_be_used_for_this_are_worse(tls, fault):
+    """They were taken without a word, and all switches stayed away."""
+    tls, (renewed, said) = replace(tls, revoked=None), USELESS[fault]
+    put_key(tls, KEY)
+    tls.certificate.write_bytes(own())
+    tls.authority.write_bytes(root(AUTHORITY) + SECOND_ROOT)
+    files = TlsFiles(tls)
+    assert files.new_faults(time()) == []
+    for field, content in renewed.items():
+        getattr(tls, field).write_bytes(content)
+    with pytest.raises(InputError, match=said):
+        looked(files, now=True)
+    if fault == "one of two roots":
+        return  # the other one is enough for a start
+    files = TlsFiles(tls)
+    assert said in "\n".join(map(str, files.new_faults(time())))
+    assert looked(files, now=True), "no worse than those in use"
+    tls.certificate.write_bytes(own())
+    tls.authority.write_bytes(root(AUTHORITY))
+    assert looked(files, now=True)
+    assert files.new_faults(time()) == []
+
+
+def test_a_certificate_of_an_authority_that_is_not_ours_is_taken(tls):
+    """Switches may trust another authority than we do."""
+    tls = replace(tls, revoked=None)
+    put_key(tls, KEY)
+    tls.authority.write_bytes(root(AUTHORITY))
+    tls.certificate.write_bytes(own())
+    files = TlsFiles(tls)
+    for content in (own(by="second", signer=SECOND), BY_MIDDLE):
+        tls.certificate.write_bytes(content)
+        assert looked(files, now=True)
+        assert files.new_faults(time()) == []
+
+
+def test_a_root_that_is_too_weak_for_us_is_no_fault_of_our_certificate(tls):
+    """Switches may accept it, as their OpenSSL says which keys are too weak."""
+    tls, bits = replace(tls, revoked=None), 1024
+    weak = rsa.generate_private_key(65537, bits)
+    put_key(tls, KEY)
+    tls.certificate.write_bytes(BY_MIDDLE + middle(AUTHORITY, by="weak", signer=weak))
+    tls.authority.write_bytes(signed("weak", weak, "weak", weak) + SECOND_ROOT)
+    assert TlsFiles(tls).new_faults(time()) == []
+
+
+def spoil_name(tls, _):
+    """Turn a bit in the name of the authority, which is then that of nobody's certificate."""
+    first, *lines, last = tls.authority.read_bytes().splitlines()
+    before, name, after = base64.b64decode(b"".join(lines)).rpartition(b"trustme")
+    der = before + name.title() + after
+    tls.authority.write_bytes(b"\n".join((first, base64.b64encode(der), last)))
+
+
+def spoil_signature(tls, _):
+    """Turn a bit in the authority's signature of itself."""
+    tls.authority.write_bytes(turned(tls.authority.read_bytes()))
+
+
+def spoil_extension(tls, _):
+    """Turn a bit in the key identifier of the authority, which only OpenSSL reads then."""
+    replaced(tls.authority, b"U\x1d\x0e\x04", b"U\x1d\x0e\x05")
+
+
+@pytest.mark.parametrize("spoil", [spoil_key, spoil_name, spoil_signature, spoil_extension])
+def test_a_fault_of_files_in_use_hides_no_other(tls, authority, spoil):
+    """With an authority in a form that only OpenSSL reads, each damaged one was taken."""
+    good = tls.authority.read_bytes()
+    as_trusted(tls, None)
+    files = TlsFiles(tls)
+    assert [problem.key for problem in files.new_faults(time())] == ["tls_ca"]
+    tls.authority.write_bytes(good)
+    spoil(tls, authority)
+    as_trusted(tls, None)
+    with pytest.raises(InputError):
+        looked(files, now=True)
+    tls.authority.write_bytes(good)
+    assert looked(files, now=True)
 
 
 def test_a_certificate_of_another_authority_of_the_same_name_is_taken(tls):
@@ -544,11 +717,6 @@ def handshake(tls, authority, certificate):
             return handshake_fault(error)
         return ours.getpeercert()
     return "no end"
-
-
-def use(*kinds):
-    """What a certificate is for, by names of `ExtendedKeyUsageOID`."""
-    return x509.ExtendedKeyUsage([getattr(ExtendedKeyUsageOID, kind) for kind in kinds])
 
 
 def for_clients(tls, authority):
