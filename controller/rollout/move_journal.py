@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from compilers.tables.folders.leftover_parts import parts_of, remove_file_parts
 from compilers.tables.folders.written_file import flush, replace_file
 from controller.rollout.fabric_record import (
     LONGEST_WRITE,
@@ -108,11 +109,14 @@ class MoveJournal(FabricRecord):
         """The record that an earlier process left, or None.
 
         A damaged file stays until `put_aside`. So a process that starts before that also reads
-        the switches.
+        the switches. What a process left that was killed while it wrote the file is removed.
 
         Raises:
             InputError: it cannot be read.
         """
+        with suppress(OSError):
+            if parts := parts_of(self.file):  # before this process writes one
+                self._start(partial(remove_file_parts, self.file, parts))
         if self.file.is_fifo():  # reading it would wait for ever
             given = "a named pipe"
             raise InputError.of("a journal that can be read", given, file=str(self.file))

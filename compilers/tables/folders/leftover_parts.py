@@ -7,6 +7,7 @@ place. The process that writes it holds a lock on it (flock). So a part without 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -53,15 +54,39 @@ def remove_parts(place: Path, dry_run: bool = False) -> list[ClearedPart]:
                 if is_build(path) or (path / RENDERED).is_file():
                     put_back_at = None if final.exists() else final
                     removed += _remove_part(path, place, dry_run, put_back_at)
-            for path in sorted(place.parent.iterdir()):
-                if (match := PART.fullmatch(path.name)) and match["place"] == place.name:
-                    removed += _remove_part(path, place, dry_run)
+            for path in parts_of(place):
+                removed += _remove_part(path, place, dry_run)
             if place.is_dir() and not dry_run:
                 move_git(last_build_place(place), place)
     except OSError as error:
         reason = error.strerror or str(error)
         raise InputError.of("a folder to clear", reason, file=str(path)) from error
     return removed
+
+
+def parts_of(place: Path) -> list[Path]:
+    """The parts of a place, also those that a process is writing.
+
+    Raises:
+        OSError: the folder that the place is in cannot be read.
+    """
+    matches = [PART.fullmatch(path.name) for path in sorted(place.parent.iterdir())]
+    return [
+        place.with_name(match[0]) for match in matches if match and match["place"] == place.name
+    ]
+
+
+def remove_file_parts(file: Path, parts: Iterable[Path]) -> None:
+    """Remove those of some parts of a file that killed processes left.
+
+    The folder is not locked, as nobody but its writer renames a part of a file. A part that this
+    process begins to write meanwhile has to be none of them.
+
+    Raises:
+        OSError: one of them cannot be removed.
+    """
+    for part in parts:
+        _remove_part(part, file, dry_run=False)
 
 
 def remove_all_parts(folder: Path) -> list[ClearedPart]:

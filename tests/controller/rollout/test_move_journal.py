@@ -22,6 +22,7 @@ import pytest
 from click.testing import CliRunner
 
 from compilers.tables.folders.build_folder import load, save
+from compilers.tables.folders.written_file import lock
 from compilers.targets.openflow import protocol as of
 from compilers.update.move_plan import plan
 from compilers.update.slots import BEGINNING
@@ -809,6 +810,19 @@ def test_a_damaged_build_that_people_put_into_the_folder_stays_there(site):
     before = file.read_bytes()
     assert restore_folder(BuildHistory(site.folder)) == ""
     assert file.read_bytes() == before
+
+
+def test_a_start_removes_what_a_kill_has_left_of_a_write(site):
+    """It stayed for ever, one more with each kill in the middle of a write."""
+    names = ["..build.journal.0123abcd.polarfab", "..build.journal.4567cdef.polarfab"]
+    of_others = [".build.0123abcd.polarfab", "..build.journal.mine.polarfab", ".build.journal.old"]
+    files = [site.folder.with_name(name) for name in (*names, *of_others)]
+    for file in files:
+        file.write_bytes(b"{")
+    with files[1].open("rb") as stream:
+        assert lock(stream.fileno()), "as a process that is writing it"
+        site.start()
+    assert [file.exists() for file in files] == [False, True, True, True, True]
 
 
 def test_a_journal_that_cannot_be_written_is_told_once(site):
