@@ -365,7 +365,14 @@ def _link(first: int, second: int) -> tuple[int, int]:
 
 
 def usids(nodes: Sequence[int], host: int | None = None) -> list[int]:
-    """The uSIDs of a path: its switches after the first, the host unless None, decapsulation."""
+    """The uSIDs of a path: its switches after the first, the host unless None, decapsulation.
+
+    Raises:
+        ValueError: the number of a switch does not fit into a uSID.
+    """
+    last = HOST - SWITCH - 2
+    if (largest := max(nodes[1:], default=0)) > last:
+        raise ValueError(f"switch {largest} has no uSID: the last with one is {last}")
     hosts = [] if host is None else [HOST + host]
     return [*(SWITCH + node + 1 for node in nodes[1:]), *hosts, DECAPSULATE]
 

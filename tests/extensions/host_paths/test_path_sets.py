@@ -167,3 +167,6 @@ def test_carriers():
     with pytest.raises(ValueError, match="7 uSIDs, of which a carrier has room for 6"):
         carrier(usids((0, 1, 2, 3, 4, 5), host=1))
     assert carrier(usids((0, 1)), 0x20010DB8) == "2001:db8:1002:e000::"
+    assert carrier(usids((0, 36862), host=0)) == "fc00:0:9fff:a000:e000::"
+    with pytest.raises(ValueError, match="switch 36863 has no uSID: the last with one is 36862"):
+        usids((0, 36863, 2), host=0)
