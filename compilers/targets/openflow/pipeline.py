@@ -277,7 +277,7 @@ def require(build: Build, target: str = "openflow") -> None:
     group_count = role_count(classes, build.forwarding.every_hop) * classes.port.shape[1]
     CAPABILITIES.require(build, target, group_count)
     require_numbers(build)
-    without_marks = [profile.name for profile in profiles_of(build) if not profile.marks]
+    without_marks = [profile for profile in profiles_of(build) if not profile.marks]
     if not without_marks:
         return
     if build.forwarding.every_hop:
@@ -298,20 +298,20 @@ def require(build: Build, target: str = "openflow") -> None:
         )
 
 
-def _beyond_profile(key: str, possible: str, profile: str, value: str, todo: str) -> InputError:
-    """The error of a policy that switches of a profile cannot have.
+def _beyond_profile(key: str, possible: str, profile: Profile, value: str, todo: str) -> InputError:
+    """The error of a policy that switches of a profile cannot have, as it needs marks.
 
     Args:
         key: the key of the policy.
         possible: the value that such switches can have.
-        profile: the name of the profile.
+        profile: the profile.
         value: the value that the build has.
         todo: what to do about the policy.
     """
     return InputError.of(
         key=f"routing.{key}",
-        required=f"{possible} with profile {profile}, which has no metadata masks, "
-        "extensions or tables of their own",
+        required=f"{possible} with profile {profile.name}, which has no "
+        f"{' or '.join(profile.missing_for_marks)}",
         given=value,
         todo=f"{todo}, or openflow: {{profile: openflow13-ovs}} in the node type",
     )

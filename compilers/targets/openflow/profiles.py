@@ -58,8 +58,19 @@ class Profile:
     @property
     def marks(self) -> bool:
         """Whether packets can be marked for the next switch, and spread there."""
-        can_match_marks = self.experimenters and self.masks and not self.single
-        return can_match_marks and self.repairs and self.buckets is None
+        return not self.missing_for_marks
+
+    @property
+    def missing_for_marks(self) -> tuple[str, ...]:
+        """What the switch lacks for marking packets and for spreading marked ones, in words."""
+        is_present = {
+            "extensions": self.experimenters,
+            "metadata masks": self.masks,
+            "fast failover": self.fast_failover,
+            "separate tables": not self.single,
+            "groups of any size": self.buckets is None,
+        }
+        return tuple(need for need, present in is_present.items() if not present)
 
     @property
     def answers_by_moves(self) -> bool:

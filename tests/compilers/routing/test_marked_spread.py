@@ -342,7 +342,7 @@ def test_a_switch_without_masks_is_refused_at_compile() -> None:
         "system": "ovs",
         "inventory": hardware,
     }
-    with pytest.raises(InputError, match="another balance with profile openflow13"):
+    with pytest.raises(InputError, match="openflow13, which has no extensions or metadata masks,"):
         compile_fabric(load_fabric(fabric))
     leaf["openflow"] = {"profile": "openflow13-ovs"}
     assert compile_fabric(load_fabric(fabric)).balance == "spread"

@@ -24,3 +24,20 @@ def test_the_controller_names_a_profile_that_it_lowers_by_the_nearest():
     assert inventory.name == "openflow13-ovs with buckets=16"
     assert inventory.within(OVS) == inventory
     assert inventory.within(PROFILES["single-table"]).name == "few-buckets, single-table"
+
+
+@pytest.mark.parametrize(
+    ("keys", "missing"),
+    [
+        ({}, ()),
+        ({"buckets": 100}, ("groups of any size",)),
+        ({"fast_failover": False}, ("fast failover",)),
+        ({"profile": "openflow13"}, ("extensions", "metadata masks")),
+        ({"profile": "single-table", "experimenters": True, "masks": True}, ("separate tables",)),
+    ],
+)
+def test_a_profile_names_what_marks_need_and_it_lacks(keys, missing):
+    """A limit of 100 buckets was said to have no masks, extensions and tables of their own."""
+    profile = profile_of(keys)
+    assert profile.missing_for_marks == missing
+    assert profile.marks == (not missing)
