@@ -22,9 +22,11 @@ ENTRIES_AT_ONCE = 1 << 17
 class Graph:
     """The neighbour lists of S vertices, each ascending, without loops or multiple edges.
 
-    >>> path = Graph.from_edges(3, np.array([[0, 1], [1, 2]]))
-    >>> path.neighbours(1)
-    array([0, 2], dtype=int32)
+    Example:
+        >>> import numpy, polarfab
+        >>> path = polarfab.Graph.from_edges(3, numpy.array([[0, 1], [1, 2]]))
+        >>> path.neighbours(1)
+        array([0, 2], dtype=int32)
     """
 
     offsets: Annotated[NDArray[np.int64], "S+1"]

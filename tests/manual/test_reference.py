@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import doctest
 import json
 import re
 import subprocess
@@ -61,6 +62,18 @@ def test_the_class_has_its_public_members_only(made: dict[str, str]) -> None:
     assert "### Fabric.compiled\n" not in page
     assert "Built-in" not in page
     assert "- `_" not in page
+
+
+def test_examples_of_the_api_run_as_they_stand(made: dict[str, str]) -> None:
+    """One used names that it did not import, and was not indented, so Markdown quoted it."""
+    _, *sections = re.split(r"^##+ ", made["reference/api.md"], flags=re.M)
+    examples = [text for text in sections if ">>> " in text]
+    parser, runner = doctest.DocTestParser(), doctest.DocTestRunner()
+    for text in examples:
+        assert "\n    >>> " in text
+        runner.run(parser.get_doctest(text, {}, text.split("\n")[0], None, None))
+    assert len(examples) > 30
+    assert not runner.failures
 
 
 def test_keys_have_the_checks_between_values(made: dict[str, str]) -> None:
