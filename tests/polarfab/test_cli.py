@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 
-from polarfab.verb_list import verb_names
+from polarfab.verb_list import verb, verb_names
 from tests.compilers.signed import sign
 from tests.polarfab.forked import command_line
 
@@ -28,8 +30,19 @@ def lab(tmp_path: Path) -> Path:
 def test_help_names_every_verb(polarfab) -> None:
     code, out, _ = polarfab("--help")
     assert code == 0
-    for verb in verb_names():
-        assert f"  {verb} " in out
+    for name in verb_names():
+        assert f"  {name} " in out
+
+
+@pytest.mark.parametrize("name", verb_names())
+def test_help_that_explains_a_value_explains_all(name: str) -> None:
+    """As in `walk: follow all packets. local: …`, with `,` between values of one meaning."""
+    for option in verb(name).params:
+        if isinstance(option, click.Option) and isinstance(option.type, click.Choice):
+            meanings = re.findall(r"(?:^|\. )([\w, -]+):", option.help or "")
+            explained = {value for values in meanings for value in values.split(", ")}
+            if values := explained & set(option.type.choices):
+                assert values == set(option.type.choices)
 
 
 def test_compile_says_each_word_that_on_missing_reduces(polarfab, tmp_path: Path) -> None:

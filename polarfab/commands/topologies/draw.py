@@ -59,9 +59,9 @@ RADIXES = range(8, 129)
     "--show",
     type=click.Choice((*PICTURES, *PLOTS)),
     default="fabric",
-    help="fabric: the racks and cables. load: what each link carries. failures: what the failure "
-    "of each link does. rounds: what each round of a move changes. moore, resilience: plots of the "
-    "papers.",
+    help="fabric: the nodes and links. racks: the racks, and the cables between them. load: what "
+    "each link carries. failures: what the failure of each link does. rounds: what each round of a "
+    "move changes. moore, resilience: plots of the papers.",
 )
 @shared("--pattern", meaning="for --show load; by default uniform")
 @shared("--from", meaning="for --show rounds", parameter="old")
