@@ -322,7 +322,8 @@ def _texts(nodes: Sequence[ast.AST]) -> list[str]:
 
 ABOUT_EVENTS = """\
 `polarfab controller --json` prints each event as a JSON object on a line of its own, and
-`GET /api/events` ([management](../how-to/management.md)) lists the events, each with its `number`.
+`GET /api/events` ([management](../how-to/management.md)) lists the events, each also with its
+`number`, and with a `line` of text for readers.
 
 | field | what |
 |---|---|
