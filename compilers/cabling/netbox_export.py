@@ -24,6 +24,7 @@ from compilers.cabling.schedule_columns import ScheduleRows
 from compilers.spec.allocations import Allocations
 from compilers.spec.fabric_file import LoadedFabric
 from compilers.targets.target_lookup import target
+from compilers.wiring.damage import damage_of
 from compilers.wiring.fabric_planes import each_plane
 from compilers.wiring.placed_fabric import PlacedFabric
 from compilers.wiring.vertex_nodes import node_indexes
@@ -81,9 +82,13 @@ def files(
         management: the interface of management; "" for that of the spec or of the system.
 
     Raises:
-        InputError: the inventory cannot hold the fabric, or there is no such target.
+        InputError: the inventory cannot hold the fabric, `dead_links` are no links, or there is no
+            such target.
     """
     planes = list(each_plane(loaded))
+    for plane in planes:
+        with plane.loaded.stage():
+            damage_of(plane.inventory, plane.wiring)
     cables = list(_cables(planes))
     plans = [plan for _, plan in cables if plan]
     if system:

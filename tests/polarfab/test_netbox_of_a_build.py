@@ -157,6 +157,18 @@ def test_names_and_lost_links_follow_the_vertices_of_a_file(polarfab: Run, tmp_p
     assert planned[0].links == compiled[0].links
 
 
+def test_dead_links_that_are_none_are_refused(polarfab: Run, tmp_path: Path) -> None:
+    """They were left out of the export without a word, which `compile` and `cables` refused."""
+    spec = files(tmp_path, HOSTS, 1)
+    inventory = yaml.safe_load((tmp_path / "inventory.yaml").read_text())
+    inventory["dead_links"] = [{"a": "n0", "b": "n2"}]
+    (tmp_path / "inventory.yaml").write_text(yaml.safe_dump(inventory))
+    for words in (), ("--target", "eos"):
+        code, _, err = polarfab("inventory", "export", spec, "-o", "netbox", *words)
+        assert (code, "n0 and n2, which are not joined" in err) == (2, True), words
+    assert not Path("netbox").exists()
+
+
 def test_an_import_has_the_hosts_systems_and_numbers_of_the_build(
     polarfab: Run, site: Path, tmp_path: Path
 ) -> None:
