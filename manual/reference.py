@@ -322,8 +322,8 @@ def _texts(nodes: Sequence[ast.AST]) -> list[str]:
 
 ABOUT_EVENTS = """\
 `polarfab controller --json` prints each event as a JSON object on a line of its own, and
-`GET /api/events` ([management](../how-to/management.md)) lists the events, each also with its
-`number`, and with a `line` of text for readers.
+`GET /api/events` ([management](../how-to/management.md)) lists them, each also with its `number`,
+and with a `line` of text for readers. Only `action` is not in this list: it is in the action log.
 
 | field | what |
 |---|---|
