@@ -167,6 +167,19 @@ def prime_powers(limit: int) -> set[int]:
     return {p**n for p in primes for n in range(1, 11) if p**n < limit}
 
 
+def test_the_largest_slim_fly_is_larger_at_some_radixes():
+    """As docs/comparison.md says."""
+    radixes, names = range(3, 129), ("polarfly", "slimfly")
+    designs = list(designs_of_radixes(radixes, among=families(names)))
+    polarfly, slimfly = (
+        [max(d.nodes for d in designs if d.family == name and d.radix <= r) for r in radixes[2:]]
+        for name in names
+    )
+    larger = [r for r, p, s in zip(radixes[2:], polarfly, slimfly, strict=True) if s > p]
+    assert len(larger) == 15
+    assert {7, 19, 37} <= {*larger}
+
+
 def test_the_largest_polarstar_at_every_radix():
     """By formulas of our own here; Paley wins at four radixes."""
     powers, best = prime_powers(300), {}
