@@ -164,9 +164,9 @@ def test_dead_links_that_are_none_are_refused(polarfab: Run, tmp_path: Path) -> 
     inventory["dead_links"] = [{"a": "n0", "b": "n2"}]
     (tmp_path / "inventory.yaml").write_text(yaml.safe_dump(inventory))
     for words in (), ("--target", "eos"):
-        code, _, err = polarfab("inventory", "export", spec, "-o", "netbox", *words)
+        code, _, err = polarfab("inventory", "export", spec, "-o", tmp_path / "netbox", *words)
         assert (code, "n0 and n2, which are not joined" in err) == (2, True), words
-    assert not Path("netbox").exists()
+    assert not (tmp_path / "netbox").exists()
 
 
 def test_an_import_has_the_hosts_systems_and_numbers_of_the_build(
