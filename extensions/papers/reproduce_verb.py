@@ -40,8 +40,8 @@ AGREEMENTS = {True: "yes", False: "no", None: "undecided"}
 @click.option("--paper", default="", show_default=False, help="Only exhibits of this paper.")
 @shared(
     "--quick",
-    help="Simulate small fabrics in place of the papers' sizes, in minutes and not in hours",
-    meaning="a simulated figure then has no verdict. list always does so",
+    meaning="small fabrics are simulated, in minutes and not in hours, and a simulated figure has "
+    "no verdict. list always does so",
 )
 @output_option("a folder of data, pictures and verdicts; results of the same code in it are read")
 @click.option(
