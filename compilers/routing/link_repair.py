@@ -88,14 +88,14 @@ def repair_tables(
         intact: the build.
         dead: bool[S, K], links that carry nothing, marked at both ends.
         drained: bool[S], switches that shall pass nothing on; their own tables change only where
-            they have failed links.
+            they have failed links, or neighbours that shall pass nothing on either.
     """
     far = intact.wiring.far
     is_drained = np.zeros(len(far), np.bool_) if drained is None else drained
     avoided = avoided_links(far, dead, is_drained)
     live = (far >= 0) & ~avoided
     # bool[S], the switches whose tables may change.
-    repairable = (np.count_nonzero(live, axis=1) > 0) & (~is_drained | dead.any(axis=1))
+    repairable = (np.count_nonzero(live, axis=1) > 0) & (~is_drained | avoided.any(axis=1))
     at_failures = np.flatnonzero(avoided.any(axis=1) & repairable)
     cables = intact.switch_at_port if intact.every_hop else None
     cut_off = count_cut_off_pairs(far, intact.endpoints, dead, is_drained)

@@ -288,6 +288,22 @@ def test_a_drained_switch_with_a_dead_link_is_reached_by_shortest_paths() -> Non
 
 
 @each_fabric
+def test_hosts_of_a_drained_switch_are_led_around_a_drained_neighbour(
+    fabric: dict[str, object],
+) -> None:
+    """Its rows led into the neighbour, which may be drained because it forwards nothing."""
+    build = routed(**fabric, protect="link")  # type: ignore[arg-type]
+    intact, order, far = IntactBuild.of(build), build.tables.switches, build.wiring.far
+    none, ends = np.zeros(far.shape, np.bool_), np.flatnonzero(build.topology.endpoints)
+    for switch, link in some(links_of(build), 4):
+        neighbour = int(far[switch, link])
+        repair = repair_tables(intact, none, np.isin(np.arange(order), (switch, neighbour)))
+        path = Fib.of(repair.tables, build.wiring.far_by_port())
+        after = path.next_switch(ends)[switch]
+        assert not ((after == neighbour) & (ends != neighbour)).any()
+
+
+@each_fabric
 def test_hosts_of_a_drained_switch_are_led_around_its_dead_link(fabric: dict[str, object]) -> None:
     """Its own rows stayed as they were, and sent their packets over the dead link."""
     build = routed(**fabric, protect="link")  # type: ignore[arg-type]
