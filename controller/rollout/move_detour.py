@@ -41,8 +41,6 @@ class MoveDetour:
         self._keeper, self._start = keeper, start
         self._computing: Future[_PlannedDetour] | None = None
         """The detour that a thread computes; None while none is computed."""
-        self._last_move: Rollout | None = None
-        """The last move that took a detour."""
 
     def tick(self, rollout: Rollout) -> None:
         """Begin to compute a detour if the move waits and something has failed, or take the result.
@@ -70,7 +68,7 @@ class MoveDetour:
         compute = self._keeper.detour_work(
             target,
             only_certain=not rollout.leads_around_absent,
-            only_if_failed=rollout.state == "reading" and self._last_move is not rollout,
+            only_if_failed=rollout.state == "reading" and not rollout.has_detour,
         )
         if compute is not None:
             self._computing = self._start(partial(_plan_detour, compute))
@@ -85,7 +83,6 @@ class MoveDetour:
                 raise
             return
         if rollout.waits:
-            self._last_move = rollout
             self._keeper.take_detour(detour)
             rollout.replan(programs, self._keeper.report_detour)
         else:

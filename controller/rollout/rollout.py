@@ -110,6 +110,8 @@ class Rollout:
     """How many switches were in sync at the last progress."""
     _round_end: float = field(init=False, default=0.0)
     """When all had answered the last round: since then packets leave the links."""
+    has_detour: bool = field(init=False, default=False)
+    """Whether it goes on by tables around something that has failed since it began."""
     _waits_since: float = field(init=False, default=inf)
     """Since when the next step has waited for its record or for switches; inf while it does not."""
     _awaited: list[int] = field(init=False, default_factory=list)
@@ -227,7 +229,7 @@ class Rollout:
             rounds_back = max(self.round - (update.last_round - steps_left), 0)
         after.done = {v: max(done - rounds_back, BEGINNING) for v, done in before.done.items()}
         after.generation_before = before.generation_before
-        self.programs, self._round_programs = programs, after
+        self.programs, self._round_programs, self.has_detour = programs, after, True
         self.round -= rounds_back
         self._latest_round = {v: last - rounds_back for v, last in self._latest_round.items()}
         if self.state == "reading":  # a switch that is drained now need not be waited for

@@ -66,7 +66,7 @@ class LinkEnds:
         return np.append(links, False)[self.number]
 
     def of_ends(self, ends: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """bool[E]: the links of these ends, bool[S, K], which are marked at both."""
+        """bool[E]: the links whose first ends are among these, bool[S, K]."""
         links: NDArray[np.bool_] = ends[*self.ends[:, 0].T]
         return links
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from math import inf
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -200,6 +201,37 @@ class HeldRouteReadings:
         return taken
 
 
+class UsedParts(NamedTuple):
+    """The links and switches that routes lead over."""
+
+    links: NDArray[np.bool_]
+    """bool[S, K], the links, marked at the switch that sends."""
+    transit: NDArray[np.bool_]
+    """bool[S], the switches that pass packets on to others."""
+
+
+def parts_used(intact: IntactBuild, differing: dict[int, DifferingRoutes]) -> UsedParts:
+    """What the routes lead over that switches hold instead of those of their programs.
+
+    Args:
+        intact: the build.
+        differing: the routes that differ from these, by vertex.
+    """
+    far = intact.wiring.far
+    used = UsedParts(np.zeros(far.shape, np.bool_), np.zeros(len(far), np.bool_))
+    switch, prefix, egress = _columns(_held_rows(differing, GONE))
+    links = intact.link_of_class.shape[1]
+    leads_on = (egress >= 0) & (egress < links)  # the others deliver, or lead nowhere
+    switch, prefix, egress = switch[leads_on], prefix[leads_on], egress[leads_on]
+    link = intact.link_of_class[switch, egress]
+    is_linked = link < far.shape[1]
+    switch, prefix, link = switch[is_linked], prefix[is_linked], link[is_linked]
+    following = far[switch, link]
+    used.links[switch, link] = True
+    used.transit[following[following != prefix]] = True
+    return used
+
+
 def tables_as_held(
     intact: IntactBuild, tables: RepairedTables, differing: dict[int, DifferingRoutes]
 ) -> RepairedTables:
@@ -211,13 +243,7 @@ def tables_as_held(
         differing: the routes that differ from these, by vertex.
     """
     routes = tables.tables.routes
-    no_egress = no_route(routes.egress)
-    rows = [
-        (vertex, prefix, no_egress if egress == GONE else egress)
-        for vertex, routes_held in differing.items()
-        for prefix, egress in routes_held.items()
-    ]
-    switch, prefix, egress = _columns(rows)
+    switch, prefix, egress = _columns(_held_rows(differing, no_route(routes.egress)))
     routes = with_rows(routes, switch, prefix, egress)
     return replace(
         tables,
@@ -227,6 +253,15 @@ def tables_as_held(
             np.concatenate((tables.changed_rows, np.column_stack((switch, prefix))))
         ),
     )
+
+
+def _held_rows(differing: dict[int, DifferingRoutes], gone: int) -> list[tuple[int, int, int]]:
+    """The switch, the prefix and the class of each of these routes; `gone` where it has none."""
+    return [
+        (vertex, prefix, gone if egress == GONE else egress)
+        for vertex, routes_held in differing.items()
+        for prefix, egress in routes_held.items()
+    ]
 
 
 def _columns(rows: list[tuple[int, int, int]]) -> NDArray[np.int64]:

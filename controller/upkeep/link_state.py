@@ -572,6 +572,33 @@ class Links:
         }
         return {member: entries for member, entries in record.items() if entries}
 
+    def named_parts(
+        self, links: NDArray[np.bool_], switches: NDArray[np.bool_]
+    ) -> dict[str, list[list[Any]]]:
+        """For a record: an end of each of these links, bool[S, K], and the switches, bool[S]."""
+        names, ends = self.wiring.names, self.cables.ends[self.cables.of_ends(links), 0]
+        return {
+            "avoided_links": [[names[v], int(self.wiring.port[v, k])] for v, k in ends.tolist()],
+            "avoided_switches": [[names[vertex]] for vertex in np.flatnonzero(switches)],
+        }
+
+    def parts_named(
+        self, record: dict[str, Any]
+    ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]] | None:
+        """The links, bool[S, K], and switches, bool[S], of `named_parts`; None without them."""
+        if not {"avoided_links", "avoided_switches"} <= record.keys():
+            return None
+        vertex_of = {name: vertex for vertex, name in enumerate(self.wiring.names)}
+        links, switches = np.zeros_like(self._broken), np.zeros_like(self._connected)
+        for name, port in _entries(record["avoided_links"], str, int):
+            link = self._link_at(vertex_of[name], port) if name in vertex_of else -1
+            if link >= 0:
+                links[self.cables.number[vertex_of[name], link]] = True
+        for (name,) in _entries(record["avoided_switches"], str):
+            if name in vertex_of:
+                switches[vertex_of[name]] = True
+        return self.cables.at_both_ends(links), switches
+
     def take_over(self, record: dict[str, Any], now: float, wall: float) -> None:
         """Begin with the state of another process, perhaps of another version of polarfab.
 

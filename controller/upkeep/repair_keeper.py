@@ -64,7 +64,7 @@ from controller.switches.session import LiveFabric
 from controller.switches.switch import AMISS
 from controller.upkeep.background import Backoff, Start, at_once
 from controller.upkeep.discovery_alarms import MOST_NAMED
-from controller.upkeep.held_routes import HeldRouteReadings, tables_as_held
+from controller.upkeep.held_routes import HeldRouteReadings, parts_used, tables_as_held
 from controller.upkeep.link_silence import LinkSilence
 from controller.upkeep.link_state import Links, requests_of
 from controller.upkeep.management_outage import RETURN_LIMIT
@@ -104,9 +104,10 @@ class _Change:
     """Its computation; None once the result was taken."""
     wanted: Failures | None = None
     """What was to be routed around when its computation began; None before the first."""
-    before: Failures | None = None
-    """What the tables before the last change that was sent were computed to route around; None
-    before any."""
+    tables_before: RepairedTables | None = None
+    """The tables before the last change that was sent; None before any."""
+    failures_before: Failures | None = None
+    """What these led around."""
     unreachable: frozenset[int] = frozenset()
     """The unreachable switches when its computation began."""
     began: float = 0.0
@@ -137,10 +138,9 @@ class _BuildUpkeep:
     repair: RepairedTables
     """The tables that are in force."""
     failures: Failures
-    """What the tables in force were computed to route around."""
+    """What the tables of the programs lead around."""
     in_force: Failures
-    """What the rows of all switches route around: less than `failures` where a switch may hold
-    other rows than those of its program."""
+    """The same without what has failed, and the rows that switches hold instead lead over."""
     links: Links
     """The state of each link."""
     backoff: Backoff
@@ -153,6 +153,11 @@ class _BuildUpkeep:
     """The change under way, or the last one."""
     is_told_to_wait: bool = False
     """Whether it was reported that a change waits, since one was last made as a whole."""
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the next change, or a part of the last one, waits for unreachable switches."""
+        return self.next_change.is_due and self.is_told_to_wait
 
     @property
     def has_urgent_change(self) -> bool:
@@ -245,7 +250,7 @@ class Keeper(Upkeep):
             "repairs": self.repairs,
             "repair_seconds": self.repair_seconds,
             "repairing": self._is_repairing(upkeep),
-            "waits_for": self._names(upkeep.next_change.awaits_unreachable),
+            "waits_for": self._names(self._unreachable(upkeep) if upkeep.is_waiting else ()),
             "repair_failure": upkeep.backoff.status(),
         }
 
@@ -306,12 +311,12 @@ class Keeper(Upkeep):
         if not upkeep.next_change.is_due or not upkeep.backoff.is_over:
             return None
         failures = wanted = Failures.of(upkeep.links)
-        certain = self._failed_for_certain(upkeep)
         only_certain = only_certain or bool(self._unreachable(upkeep))
-        if (only_certain or only_if_failed) and certain.equals(upkeep.in_force):
-            return None
-        if only_certain:
-            failures = certain
+        if only_certain or only_if_failed:
+            certain = self._failed_for_certain(upkeep)
+            if certain.equals(upkeep.in_force):
+                return None
+            failures = certain if only_certain else wanted
         to_links = self._links_of(to, upkeep)
         new_failures = failures if to_links is upkeep.links else Failures.of(to_links)
         upkeep.next_change.is_due = not failures.equals(wanted)
@@ -438,8 +443,16 @@ class Keeper(Upkeep):
     # The record for the next process
 
     def links_record(self) -> dict[str, Any]:
-        """The state of links and switches that the next process needs, for JSON."""
-        return self._upkeep.links.as_record(self._now(), time())
+        """The state of links and switches that the next process needs, for JSON.
+
+        If a change of tables is due, `avoided_links` and `avoided_switches` have what the last one
+        led around, like `unseen` and `drained` (`Links.as_record`).
+        """
+        upkeep = self._upkeep
+        record = upkeep.links.as_record(self._now(), time())
+        if not upkeep.failures.equals(Failures.of(upkeep.links)):
+            record |= upkeep.links.named_parts(upkeep.failures.dead, upkeep.failures.drained)
+        return record
 
     def take_over(self, record: dict[str, Any], named_by: Build | None = None) -> None:
         """Begin with the record of another process; call it before switches connect.
@@ -455,7 +468,8 @@ class Keeper(Upkeep):
             record = links.as_record(now, wall, wiring)
         links = self._upkeep.links
         links.take_over(record, now, wall)
-        self._lead_around(self._upkeep, Failures.of(links))
+        parts = links.parts_named(record)
+        self._lead_around(self._upkeep, Failures(*parts) if parts else Failures.of(links))
 
     def expect(self) -> None:
         """Expect switches to connect from now on; those that do not in time count as gone."""
@@ -592,8 +606,11 @@ class Keeper(Upkeep):
         """
         self.rounds.stop()
         upkeep.change.make_event, upkeep.change.is_interrupted = None, True
-        if upkeep.change.before is not None:  # each row is of the tables before it, or after it
-            upkeep.failures = upkeep.in_force = upkeep.failures.common(upkeep.change.before)
+        tables, failures = upkeep.change.tables_before, upkeep.change.failures_before
+        if tables is not None and failures is not None:
+            # What switches have of the change is read as held routes.
+            upkeep.repair, upkeep.failures, upkeep.in_force = tables, failures, failures
+            upkeep.encoder.set_tables(tables.tables)
         upkeep.next_change.is_due = True
         self._delay_next_change(upkeep)
         upkeep.held_routes.expect(range(upkeep.build.tables.switches))
@@ -673,12 +690,14 @@ class Keeper(Upkeep):
         have_changed, events = upkeep.links.update(self._now())
         for event in events:
             self.fabric.tell(event)
-        upkeep.next_change.is_due |= have_changed and self.duties.repair
         if have_changed:
+            next_change = upkeep.next_change
             # A drain after a failure does not delay the repair of the failure.
-            upkeep.next_change.is_urgent |= _loses_packets(upkeep, before)
-            upkeep.next_change.awaits_unreachable = frozenset()
-            self._delay_next_change(upkeep)
+            next_change.is_urgent |= _loses_packets(upkeep, before)
+            next_change.awaits_unreachable = frozenset()
+            if next_change.is_urgent or not next_change.is_due:  # else it has waited for a while
+                self._delay_next_change(upkeep)
+            next_change.is_due |= self.duties.repair
         return have_changed
 
     @property
@@ -766,10 +785,10 @@ class Keeper(Upkeep):
         if waits and self._awaits_switch(upkeep, counts_slow=not has_failed_link):
             return
         upkeep.repair = tables_as_held(upkeep.intact, upkeep.repair, held_routes.by_vertex)
-        if not upkeep.change.is_interrupted:
-            upkeep.in_force = Failures.none(upkeep.intact)
-            if upkeep.change.before is None:  # what another process had sent is not known
-                upkeep.failures = upkeep.in_force
+        used, broken = parts_used(upkeep.intact, held_routes.by_vertex), Failures.broken(links)
+        upkeep.in_force = upkeep.failures.without(
+            used.links & broken.dead, used.transit & broken.drained
+        )
         upkeep.encoder.set_tables(upkeep.repair.tables)
         upkeep.next_change.is_due = True
         self._set_wait(upkeep.next_change, ROUND_PATIENCE, for_slow=False)
@@ -788,8 +807,8 @@ class Keeper(Upkeep):
             programs=upkeep.encoder.as_now(),
             generations=self._generations(self.fabric.in_sync),
         )
-        certain = self._failed_for_certain(upkeep)
         change.wanted, change.unreachable = failures, self._unreachable(upkeep)
+        certain = self._failed_for_certain(upkeep) if change.unreachable else failures
         upkeep.next_change.awaits_unreachable = frozenset()
         change.is_interrupted = False
         work = partial(
@@ -836,7 +855,8 @@ class Keeper(Upkeep):
         if repair is None:
             upkeep.change.is_urgent = False
             return None
-        upkeep.change.before = upkeep.failures
+        upkeep.change.tables_before = upkeep.repair
+        upkeep.change.failures_before = upkeep.failures
         upkeep.repair, upkeep.failures = repair.tables, repair.failures
         upkeep.in_force = repair.failures
         upkeep.change.make_event = repair.make_event

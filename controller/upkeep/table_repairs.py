@@ -70,9 +70,9 @@ class Failures:
         lacking = links.avoided & links.lacking_program
         return cls(*links.least_avoided(before.dead, before.drained | lacking, now))
 
-    def common(self, other: Failures) -> Failures:
-        """What both have."""
-        return Failures(self.dead & other.dead, self.drained & other.drained)
+    def without(self, links: NDArray[np.bool_], switches: NDArray[np.bool_]) -> Failures:
+        """These without some links, bool[S, K], and switches, bool[S]."""
+        return Failures(self.dead & ~links, self.drained & ~switches)
 
     def equals(self, other: Failures) -> bool:
         """Whether both have the same dead links and drained switches."""
@@ -151,12 +151,12 @@ class TableRepair(NamedTuple):
         Returns:
             The change; None if all of it has to wait for these switches.
         """
-        repair = between(failures)
-        if not unread and not repair.changes(unreachable):
+        repair = None if unread else between(failures)
+        if repair and not repair.changes(unreachable):
             return repair
         if certain.equals(in_force):
             return None
-        return repair if certain.equals(failures) else between(certain)
+        return repair if repair and certain.equals(failures) else between(certain)
 
     @classmethod
     def between(
