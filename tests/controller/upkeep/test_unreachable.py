@@ -181,6 +181,18 @@ def test_a_switch_without_its_program_is_led_around_at_once():
     assert (keeper.has_transit(1), keeper.has_transit(8)) == (False, True)
 
 
+@pytest.mark.parametrize("silent", [2, 5, 10])
+def test_no_round_waits_long_for_a_silent_switch_while_another_lacks_its_program(silent) -> None:
+    net, keeper = sparse()
+    net.hung.add(silent)
+    keeper.program_read(1, is_held=False)
+    for _ in range(26):  # 6.5 s; a silent switch is disconnected after 8
+        net.tick()
+    assert silent in net.sessions.present
+    assert "repaired" in told(net)
+    assert not keeper.has_transit(1)
+
+
 def test_switches_that_are_drained_together_keep_nothing_waiting():
     net, keeper = network(Duties(damping=CALM, discover=False))
     leave(net, [8, 9])
