@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from compilers.proof.failures.failure_walks import of_other_plane
 from compilers.proof.failures.risk_cases import FAILURE_KINDS, fail_alike
 from compilers.proof.proof_options import AS_PROMISED, ProofOptions
 from compilers.proof.proved import Proved
@@ -130,8 +131,12 @@ def judge(
         kinds = default_failures(build) if options.failures is None else options.failures
         if earlier is None or not fail_alike(builds[earlier], build, kinds):
             report = verify(build, options)
-        elif (report := reports[earlier]).passed:
-            report = replace(report, unsound=unsound_values(build))
+        else:
+            report = reports[earlier]
+            cases = (of_other_plane(case, builds[earlier], build) for case in report.failures)
+            report = replace(report, failures=tuple(cases))
+            if report.passed:
+                report = replace(report, unsound=unsound_values(build))
         reports.append(report)
         if folders:
             unmarked = _mark(folders[plane], build, report) or unmarked

@@ -51,7 +51,10 @@ def test_compile_and_verify(polarfab: Run, fabric: Path, tmp_path: Path) -> None
     one, two = json.loads(out)["planes"]
     assert code == 0
     assert (one.pop("fabric"), two.pop("fabric")) == ("lab-p1", "lab-p2")
+    failures_of_one, failures_of_two = one.pop("failures"), two.pop("failures")
     assert one == two
+    assert failures_of_one[0]["losses"][0]["failed"] == "p1-0-p1-1"
+    assert json.dumps(failures_of_one).replace("p1-", "p2-") == json.dumps(failures_of_two)
     for plane in (1, 2):
         mark = json.loads((tmp_path / "b" / f"plane-{plane}" / "verified.json").read_text())
         assert mark["build"] == report["planes"][plane - 1]["build"]

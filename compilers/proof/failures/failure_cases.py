@@ -18,6 +18,9 @@ from numpy.typing import NDArray
 from compilers.forwarding.walks import Numbers, Walks
 from compilers.proof.failures.risk_cases import Elements, kinds_at_once, named_elements
 
+AT_ONCE = " and "
+"""Joins the names of what fails at once; names have no spaces."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class FailureCases:
@@ -93,7 +96,7 @@ class FailureCases:
         cases = [
             _union_of_groups([elements[i][n] for i, n in enumerate(choice)]) for choice in choices
         ]
-        case_names = [" and ".join(names[i][n] for i, n in enumerate(choice)) for choice in choices]
+        case_names = [AT_ONCE.join(names[i][n] for i, n in enumerate(choice)) for choice in choices]
         rows = _as_rows(cases, walks.elements)
         return cls(all_cases, walks.elements, rows, tuple(case_names))
 
@@ -111,7 +114,7 @@ class FailureCases:
         """What fails in a case: its group, or its nodes and links."""
         if self.names:
             return self.names[case]
-        return " and ".join(map(walks.name, self.failed(case)))
+        return AT_ONCE.join(map(walks.name, self.failed(case)))
 
     @property
     def tried_count(self) -> int:

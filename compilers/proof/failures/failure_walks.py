@@ -39,7 +39,8 @@ from compilers.forwarding.walks import (
     packet_count,
 )
 from compilers.proof.failures.cut_off import count_cut_off
-from compilers.proof.failures.failure_cases import FailureCases
+from compilers.proof.failures.failure_cases import AT_ONCE, FailureCases
+from compilers.proof.failures.risk_cases import names_of_failures
 from compilers.spec.policy import PROTECTED_FAILURES
 from compilers.tables.build import Build
 from compilers.workers.shards import THIS_PROCESS, Workers
@@ -315,6 +316,26 @@ def _report(
         cut_off=count_cut_off(walks, cases, case, source, destination) if counts_cut_off else 0,
         pairs=cases.tried_count * switches_with_hosts * (switches_with_hosts - 1),
     )
+
+
+def of_other_plane(report: FailureReport, walked: Build, build: Build) -> FailureReport:
+    """The report on a plane that forwards and fails as the walked one, with its own names.
+
+    Args:
+        report: on the plane that was walked.
+        walked: the build of this plane.
+        build: of the other plane.
+    """
+    if not report.losses:
+        return report
+    kind = report.kind
+    pairs = zip(names_of_failures(walked, kind), names_of_failures(build, kind), strict=True)
+    renamed = dict(pairs)
+    losses = (
+        replace(loss, failed=AT_ONCE.join(renamed[name] for name in loss.failed.split(AT_ONCE)))
+        for loss in report.losses
+    )
+    return replace(report, losses=tuple(losses))
 
 
 def _merge_results(walked: WalkResults, more: WalkResults) -> WalkResults:

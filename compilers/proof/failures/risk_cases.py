@@ -133,6 +133,25 @@ def named_elements(build: Build, kind: str) -> dict[str, Elements]:
     return {group.name: _elements(group, element_of_link) for group in groups}
 
 
+def names_of_failures(build: Build, kind: str) -> list[str]:
+    """The names of all that may fail in the cases of a kind: links and nodes, or groups.
+
+    Builds that `fail_alike` have them in the same order.
+
+    Raises:
+        InputError: the build has no groups of this kind, or the file is wrong.
+    """
+    nodes = build.wiring.names
+    links = [f"{nodes[u]}-{nodes[v]}" for u, v in build.wiring.link_ends().tolist()]
+    names = list[str]()
+    for single_kind in kinds_at_once(kind):
+        if is_file(single_kind) or single_kind in GROUP_KINDS:
+            names += named_elements(build, single_kind)
+        else:
+            names += [*links, *nodes]
+    return names
+
+
 def fail_alike(build: Build, compared: Build, kinds: Sequence[str]) -> bool:
     """Whether the same elements fail together in two builds with the same links.
 

@@ -183,7 +183,21 @@ def test_planes_in_other_racks_are_walked_each(tmp_path):
         assert second.failures[0].lost_pairs == 6
     assert "rack" not in str(saved.proved[1])
     first, second = saved.verify(failures=["link"]).reports
-    assert first.failures is second.failures
+    assert first.failures[0] is second.failures[0]
+
+
+def test_what_a_plane_loses_is_named_as_in_this_plane():
+    """Plane 2 forwards as plane 1, and named the failures of plane 1."""
+    spec = {"name": "lab", "topology": {"family": "polarfly", "q": 3}, "planes": 2}
+    fabric = Fabric.from_spec(spec).compile()
+    kinds = ["link", "node", "2", "link+node", "module+node", "module"]
+    for plane, report in zip(fabric.planes, fabric.verify(failures=kinds).reports, strict=True):
+        names = plane.build.wiring.names
+        for case in report.failures:
+            assert case.losses
+            for loss in case.losses:
+                failed = loss.failed.split(" and ")
+                assert plane.explain(names[loss.source], names[loss.destination], failed)
 
 
 def risks(tmp_path, *listed):
