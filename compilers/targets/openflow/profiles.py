@@ -132,7 +132,10 @@ class Profile:
         """What switches of this profile do otherwise than a build asks for, each in a clause."""
         classes = build.tables.classes
         if self.single:
-            yield "routes and classes are in one table, so a prefix takes a row per ingress port"
+            yield (
+                "routes and classes are in one table, so a prefix takes one more row for each port "
+                "whose packets have another group"
+            )
             if build.addressing.source_checks:
                 yield "source addresses of hosts are not checked"
         if not self.bundles:

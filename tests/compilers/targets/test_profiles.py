@@ -1,10 +1,12 @@
 """Names of OpenFlow profiles."""
 
 from dataclasses import replace
+from re import findall
 
 import pytest
 
-from compilers.targets.openflow.profiles import OVS, PROFILES, profile_of
+from compilers.targets.openflow.profiles import OVS, PROFILES, profile_notes, profile_of
+from polarfab.fabric import Fabric
 
 
 @pytest.mark.parametrize("name", PROFILES)
@@ -41,3 +43,32 @@ def test_a_profile_names_what_marks_need_and_it_lacks(keys, missing):
     profile = profile_of(keys)
     assert profile.missing_for_marks == missing
     assert profile.marks == (not missing)
+
+
+WITH_REPAIR = {"balance": "compact-valiant", "protect": "link"}
+TO_NEIGHBOURS = {(2, 3, 4), (1, 2, 4)}
+"""The minimal port and the repair ports of routes to neighbours, which have no alternates."""
+FARTHER = {(1, 2, 3, 5), (1, 2, 4, 5), (1, 3, 4, 5), (2, 3, 4, 5)}
+"""The same ports of other routes, and the port of the host, whose packets have alternates."""
+
+
+@pytest.mark.parametrize(
+    ("routing", "expected"), [({}, {()}), (WITH_REPAIR, TO_NEIGHBOURS | FARTHER)]
+)
+def test_a_route_of_a_single_table_has_a_row_for_each_port_with_another_group(
+    routing, expected, tmp_path
+):
+    """The notes of compile promised a row for each ingress port, where one row is enough."""
+    leaf = {"ports": [{"count": 8}], "openflow": {"profile": "single-table"}}
+    inventory = {"node_types": {"leaf": leaf}, "generate": {"type": "leaf"}}
+    spec = {"name": "lab", "topology": {"family": "polarfly", "q": 3}, "routing": routing}
+    fabric = Fabric.from_spec(spec, inventory).compile()
+    (note,) = profile_notes(fabric.build)
+    assert "one more row for each port whose packets have another group" in note
+    fabric.render("ovs", tmp_path, check=False)
+    rows = (tmp_path / "n0" / "flows.txt").read_text()
+    ports = {
+        tuple(sorted(int(port) for port in findall(rf"in_port=(\d+),.*ip_dst={route}", rows)))
+        for route in findall(r"priority=60,.*ip_dst=([^,]+)", rows)
+    }
+    assert ports == expected
