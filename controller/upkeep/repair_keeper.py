@@ -40,7 +40,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from math import inf
 from time import time
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,6 +96,14 @@ class _NextChange:
     of them."""
 
 
+class _TablesBefore(NamedTuple):
+    """Tables before a change, with what `_BuildUpkeep` says of them."""
+
+    repair: RepairedTables
+    failures: Failures
+    in_force: Failures
+
+
 @dataclass(slots=True)
 class _Change:
     """The change of tables that is being computed or sent, or the last one."""
@@ -104,10 +112,8 @@ class _Change:
     """Its computation; None once the result was taken."""
     wanted: Failures | None = None
     """What was to be routed around when its computation began; None before the first."""
-    tables_before: RepairedTables | None = None
-    """The tables before the last change that was sent; None before any."""
-    failures_before: Failures | None = None
-    """What these led around."""
+    before: _TablesBefore | None = None
+    """What was in force before the last change that was sent; None before any."""
     unreachable: frozenset[int] = frozenset()
     """The unreachable switches when its computation began."""
     began: float = 0.0
@@ -445,13 +451,15 @@ class Keeper(Upkeep):
     def links_record(self) -> dict[str, Any]:
         """The state of links and switches that the next process needs, for JSON.
 
-        If a change of tables is due, `avoided_links` and `avoided_switches` have what the last one
-        led around, like `unseen` and `drained` (`Links.as_record`).
+        If a change of tables is due or under way, `avoided_links` and `avoided_switches` have what
+        the tables before it lead around, like `unseen` and `drained` (`Links.as_record`).
         """
         upkeep = self._upkeep
-        record = upkeep.links.as_record(self._now(), time())
-        if not upkeep.failures.equals(Failures.of(upkeep.links)):
-            record |= upkeep.links.named_parts(upkeep.failures.dead, upkeep.failures.drained)
+        record, failures = upkeep.links.as_record(self._now(), time()), upkeep.failures
+        if self.rounds.busy and upkeep.change.before is not None:
+            failures = upkeep.change.before.failures
+        if not failures.equals(Failures.of(upkeep.links)):
+            record |= upkeep.links.named_parts(failures.dead, failures.drained)
         return record
 
     def take_over(self, record: dict[str, Any], named_by: Build | None = None) -> None:
@@ -606,11 +614,9 @@ class Keeper(Upkeep):
         """
         self.rounds.stop()
         upkeep.change.make_event, upkeep.change.is_interrupted = None, True
-        tables, failures = upkeep.change.tables_before, upkeep.change.failures_before
-        if tables is not None and failures is not None:
-            # What switches have of the change is read as held routes.
-            upkeep.repair, upkeep.failures, upkeep.in_force = tables, failures, failures
-            upkeep.encoder.set_tables(tables.tables)
+        if upkeep.change.before is not None:  # what switches have of it is read as held routes
+            upkeep.repair, upkeep.failures, upkeep.in_force = upkeep.change.before
+            upkeep.encoder.set_tables(upkeep.repair.tables)
         upkeep.next_change.is_due = True
         self._delay_next_change(upkeep)
         upkeep.held_routes.expect(range(upkeep.build.tables.switches))
@@ -786,11 +792,12 @@ class Keeper(Upkeep):
             return
         upkeep.repair = tables_as_held(upkeep.intact, upkeep.repair, held_routes.by_vertex)
         used, broken = parts_used(upkeep.intact, held_routes.by_vertex), Failures.broken(links)
-        upkeep.in_force = upkeep.failures.without(
+        upkeep.in_force = upkeep.in_force.without(
             used.links & broken.dead, used.transit & broken.drained
         )
         upkeep.encoder.set_tables(upkeep.repair.tables)
         upkeep.next_change.is_due = True
+        upkeep.next_change.is_urgent |= not upkeep.in_force.equals(upkeep.failures)
         self._set_wait(upkeep.next_change, ROUND_PATIENCE, for_slow=False)
         for vertex in held_routes.take():
             if switch := self.fabric.present.get(vertex):
@@ -855,8 +862,7 @@ class Keeper(Upkeep):
         if repair is None:
             upkeep.change.is_urgent = False
             return None
-        upkeep.change.tables_before = upkeep.repair
-        upkeep.change.failures_before = upkeep.failures
+        upkeep.change.before = _TablesBefore(upkeep.repair, upkeep.failures, upkeep.in_force)
         upkeep.repair, upkeep.failures = repair.tables, repair.failures
         upkeep.in_force = repair.failures
         upkeep.change.make_event = repair.make_event

@@ -458,6 +458,58 @@ def test_a_switch_that_returns_before_a_move_takes_nothing_of_an_interrupted_dra
     assert mover.rollout.state == "done"
 
 
+def test_a_restart_in_the_rounds_of_a_drain_knows_that_it_is_not_in_force() -> None:
+    """The next process took the drain for the tables in force: with a move, 5,988 packets were lost
+    until a silent switch was back.
+    """
+    net, keeper = sparse()
+    net.hung.add(6)
+    keeper.drain("n10")
+    net.tick()
+    assert keeper.rounds.busy
+    record = keeper.links_record()
+    assert (record["asked"], record["avoided_switches"]) == ([["n10"]], [])
+    leave(net, [6, 3, 1])
+    net.hung.clear()
+    later, other = next_process(net, record)
+    later.connect(*({*range(13)} - {6, 3, 1}))
+    delivers(later, 2)
+    mover = Mover(later.sessions, other, no_history(), None)
+    mover.move(loaded(OTHER))
+    later.also.append(mover.tick)
+    for vertex in (3, 1, 6):
+        later.connect(vertex)
+        delivers(later, 3)
+    delivers(later, 20)
+    assert mover.rollout is not None
+    assert mover.rollout.state == "done"
+
+
+@pytest.mark.parametrize(
+    ("back", "neighbour", "silent", "drained"), [(5, 12, 7, 11), (0, 4, 7, 1), (3, 2, 4, 6)]
+)
+def test_a_broken_link_that_held_rows_lead_over_is_repaired_after_an_interruption(
+    back: int, neighbour: int, silent: int, drained: int
+) -> None:
+    """It counted as led around, so up to 11 pairs lost packets until the silent one was back."""
+    net, keeper = sparse()
+    leave(net, [back])
+    delivers(net, 1)
+    net.cable(*link_between(back, neighbour), False)
+    for _ in range(8):
+        net.tick()
+    net.connect(back)
+    net.hung.add(silent)
+    keeper.drain(f"n{drained}")
+    for _ in range(30):
+        net.tick()
+    leave(net, [silent])
+    net.hung.clear()
+    for _ in range(20):
+        net.tick()
+    assert not [p for p in net.fabric.lost() if silent not in (p[0][0], p[1][0])]
+
+
 @pytest.mark.parametrize("away", [[10, 9], [3, 2]])
 @pytest.mark.parametrize("cut", [(3, 4), (1, 6)])
 def test_a_restart_ends_no_drain(away: list[int], cut: tuple[int, int]) -> None:
