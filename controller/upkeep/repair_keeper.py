@@ -499,6 +499,7 @@ class Keeper(Upkeep):
             upkeep.encoder.set_tables(upkeep.repair.tables)
         upkeep.next_change.is_due = not failures.equals(Failures.of(upkeep.links))
         if upkeep.next_change.is_due:
+            upkeep.next_change.is_urgent |= _loses_packets(upkeep, Failures.of(upkeep.links))
             self._delay_next_change(upkeep)
 
     # Called by the fabric

@@ -510,6 +510,20 @@ def test_a_broken_link_that_held_rows_lead_over_is_repaired_after_an_interruptio
     assert not [p for p in net.fabric.lost() if silent not in (p[0][0], p[1][0])]
 
 
+def test_a_failure_that_an_earlier_process_did_not_repair_is_repaired_at_once() -> None:
+    """A switch without management had the repair wait for 30 s."""
+    net, _ = sparse()
+    port = int(SPARSE.wiring.port[1, 1])
+    net.fabric.cable((1, port), False, tell=False)
+    record = {"down": [["n1", port]], "avoided_links": [], "avoided_switches": []}
+    later, _ = next_process(net, record)
+    later.connect(*({*range(13)} - {9}))
+    for _ in range(8):
+        later.tick()
+    assert "repaired" in told(later)
+    assert not later.fabric.lost()
+
+
 @pytest.mark.parametrize("away", [[10, 9], [3, 2]])
 @pytest.mark.parametrize("cut", [(3, 4), (1, 6)])
 def test_a_restart_ends_no_drain(away: list[int], cut: tuple[int, int]) -> None:
