@@ -20,7 +20,8 @@ fields are in `_BuildUpkeep`: in `next_change` until its computation begins, fro
 
 - The next change may become due while another is computed or sent. It begins after the other has
   ended.
-- A change that is interrupted, or whose computation failed, becomes due again.
+- A change that is interrupted, or whose computation failed, becomes due again. The programs are
+  those before an interrupted change again; what switches hold of it is read as held routes.
 - A change is *urgent* if it repairs a loss of packets. It does not wait for switches that are being
   read, and its rounds do not wait for slow ones. While a change is urgent, none is interrupted.
 - *Held routes* are routes that a switch was read to hold instead of those of its program
@@ -146,7 +147,8 @@ class _BuildUpkeep:
     failures: Failures
     """What the tables of the programs lead around."""
     in_force: Failures
-    """The same without what has failed, and the rows that switches hold instead lead over."""
+    """What the rows of the switches lead around: `failures`, without the broken links and the
+    failed switches that held routes lead over."""
     links: Links
     """The state of each link."""
     backoff: Backoff
@@ -536,8 +538,8 @@ class Keeper(Upkeep):
             held_routes=HeldRouteReadings({*range(build.tables.switches)}),
         )
         has_same_links = before is not None and links is before.links
-        in_force = before.failures if before and has_same_links else Failures.of(links)
-        self._lead_around(upkeep, in_force)
+        led_around = before.failures if before and has_same_links else Failures.of(links)
+        self._lead_around(upkeep, led_around)
         return replace(current, programs=upkeep.encoder)
 
     def _upkeep_in_charge(self) -> _BuildUpkeep | None:
@@ -766,8 +768,8 @@ class Keeper(Upkeep):
 
         Args:
             upkeep: the upkeep of the build.
-            counts_slow: whether slow switches count, too, and those that are disconnected; but not
-                those that traffic is to be led around.
+            counts_slow: whether slow switches count, too, and those that are disconnected, but not
+                those that count as gone.
         """
         switches = set(upkeep.encoder.by_datapath_id.values())
         for vertex in switches - upkeep.held_routes.by_vertex.keys():

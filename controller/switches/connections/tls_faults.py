@@ -36,7 +36,7 @@ NO_CHAIN = {2, 18, 19, 20, 21}
 """Numbers of OpenSSL for refusals of a certificate whose authority the peer does not know."""
 
 
-class Refusal(NamedTuple):
+class CertificateRefusal(NamedTuple):
     """How a peer refuses our certificate."""
 
     number: int = 0
@@ -45,7 +45,7 @@ class Refusal(NamedTuple):
     """What OpenSSL says; "" if it does not refuse it."""
 
 
-def refusal(server: SSLContext, peer: SSLContext) -> Refusal:
+def refusal(server: SSLContext, peer: SSLContext) -> CertificateRefusal:
     """How a peer refuses our certificate, as each switch would that trusts the same authorities.
 
     Args:
@@ -62,10 +62,10 @@ def refusal(server: SSLContext, peer: SSLContext) -> Refusal:
             with suppress(SSLWantReadError):
                 side.do_handshake()
     except SSLCertVerificationError as error:
-        return Refusal(error.verify_code, error.verify_message)
+        return CertificateRefusal(error.verify_code, error.verify_message)
     except SSLError as error:
-        return Refusal(0, error.reason or str(error))
-    return Refusal()
+        return CertificateRefusal(0, error.reason or str(error))
+    return CertificateRefusal()
 
 
 class Span(NamedTuple):
@@ -107,7 +107,7 @@ class TlsFaults:
     """The certificates of authorities that could be read."""
     signers: InitVar[Collection[bytes]]
     """Those that OpenSSL takes as authorities, in DER: they may sign certificates."""
-    refusal: Refusal
+    refusal: CertificateRefusal
     """How a peer refuses our certificate."""
     lists: InitVar[Sequence[CertificateRevocationList]]
     """The revocation lists, which may be large and are not kept."""
@@ -160,7 +160,7 @@ class TlsFaults:
         )
         number = self.refusal.number
         if number in FOUND_HERE or (number in NO_CHAIN and is_foreign):
-            self.refusal = Refusal()
+            self.refusal = CertificateRefusal()
         for authority in self.authorities:
             signed = [Span.of_list(crl) for crl in lists if _has_signed(authority, crl)]
             self._lists_of.setdefault(_name(authority.subject), []).extend(signed)

@@ -386,7 +386,7 @@ def _certificates(key: str, file: Path) -> list[Certificate]:
 
 
 def _readable(certificates: Iterable[bytes]) -> list[Certificate]:
-    """Those of some certificates in DER that can be read."""
+    """The certificates, given in DER, that cryptography can read; OpenSSL takes others, too."""
     from cryptography.x509 import InvalidVersion, load_der_x509_certificate
 
     readable = []

@@ -48,6 +48,14 @@ def delivers(net, seconds, without=()):
     return kinds
 
 
+def begin_drain(net, keeper, drained, silent):
+    """The rounds of a drain are under way, as a switch does not answer."""
+    net.hung.add(silent)
+    keeper.drain(drained)
+    net.tick()
+    assert keeper.rounds.busy
+
+
 def next_process(net, record):
     """The sessions and the keeper of another process, which takes over from a record; the switches
     have not connected yet.
@@ -400,10 +408,7 @@ def test_an_interrupted_drain_ends_no_other_one() -> None:
     net, keeper = sparse()
     keeper.drain("n0")
     delivers(net, 5)
-    net.hung.add(6)
-    keeper.drain("n11")
-    net.tick()
-    assert keeper.rounds.busy
+    begin_drain(net, keeper, "n11", silent=6)
     leave(net, [5])
     net.hung.clear()
     net.tick()
@@ -420,9 +425,7 @@ def test_an_interrupted_drain_is_not_in_force() -> None:
     net, keeper = sparse()
     keeper.drain("n5")
     delivers(net, 3)
-    net.hung.add(10)
-    keeper.drain("n6")
-    net.tick()
+    begin_drain(net, keeper, "n6", silent=10)
     leave(net, [2])
     net.hung.clear()
     for _ in range(8):
@@ -440,10 +443,7 @@ def test_a_switch_that_returns_before_a_move_takes_nothing_of_an_interrupted_dra
     """
     silent, *returning = {"n10": [6, 3, 1], "n6": [9, 0, 7], "n8": [9, 2, 1]}[drained]
     net, keeper = sparse()
-    net.hung.add(silent)
-    keeper.drain(drained)
-    net.tick()
-    assert keeper.rounds.busy
+    begin_drain(net, keeper, drained, silent=silent)
     leave(net, [silent, *returning])
     net.hung.clear()
     delivers(net, 2)
@@ -463,10 +463,7 @@ def test_a_restart_in_the_rounds_of_a_drain_knows_that_it_is_not_in_force() -> N
     until a silent switch was back.
     """
     net, keeper = sparse()
-    net.hung.add(6)
-    keeper.drain("n10")
-    net.tick()
-    assert keeper.rounds.busy
+    begin_drain(net, keeper, "n10", silent=6)
     record = keeper.links_record()
     assert (record["asked"], record["avoided_switches"]) == ([["n10"]], [])
     leave(net, [6, 3, 1])
