@@ -284,7 +284,11 @@ def metrics() -> Iterator[str]:
         "In a fabric of more than 5,000 ports, the counters `polarfab_port_…` are sums over a"
         " switch, and their label `port` is empty."
     )
-    yield _head("Metrics", f"{about} {large}")
+    histograms = (
+        "A histogram has the series `_bucket`, `_sum`, `_count` and `_created`; its row shows the"
+        " name without these endings."
+    )
+    yield _head("Metrics", f"{about} {large} {histograms}")
     yield "| metric | what | labels |\n|---|---|---|\n"
     text = (ROOT / "controller/management/metrics.py").read_text()
     tree = ast.parse(text)

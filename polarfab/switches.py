@@ -32,7 +32,8 @@ def running(
 
     Args:
         url: the URL of the controller's management API.
-        token_file: a file whose first line is a token that the controller accepts.
+        token_file: a file whose first line is a token that the controller accepts. It is needed
+            only if the controller asks for a token to read.
         authority: the authority of the controller's certificate (PEM), for https.
 
     Raises:
@@ -71,7 +72,8 @@ def apply(
     Args:
         fabric: the fabric to move to, verified or in memory.
         url: the URL of the controller's management API.
-        token_file: a file whose first line is a token that the controller accepts.
+        token_file: a file whose first line is a token that the controller accepts. A controller
+            that has no file of tokens needs none.
         authority: the authority of the controller's certificate (PEM), for https.
         accept_loss: whether to go on although pairs of hosts lose packets.
         unverified: whether to take tables that verification has not passed on.

@@ -215,9 +215,13 @@ class AddressingSpec(Model):
     links6: Annotated[IPv6Network, BeforeValidator(_ipv6_pool), _IPV6_SCHEMA] | None = None
     """The pool of IPv6 addresses of links, where these have addresses. Default: fd64::/64."""
     next_hops: Annotated[IPv4Network, BeforeValidator(_ipv4_pool), _IPV4_SCHEMA] | None = None
-    """The pool of next hops that eBGP announces for alternates, IPv4. Default: 100.127.0.0/16."""
+    """The pool of next hops that BGP announces, IPv4: for alternates with eBGP, and for the static
+    routes of FRR 8.4 with BFD. Default: 100.127.0.0/16.
+    """
     next_hops6: Annotated[IPv6Network, BeforeValidator(_ipv6_pool), _IPV6_SCHEMA] | None = None
-    """The pool of next hops that eBGP announces for alternates, IPv6. Default: fd64:0:0:1::/64."""
+    """The pool of next hops that BGP announces, IPv6: for alternates with eBGP, and for the static
+    routes of FRR 8.4 with BFD. Default: fd64:0:0:1::/64.
+    """
     gateway_mac: Mac = "02:50:46:00:00:01"
     """The MAC address that every OpenFlow switch answers to."""
     source_checks: bool = True

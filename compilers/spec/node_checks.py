@@ -63,7 +63,7 @@ def host_count_findings(inventory: Inventory, hosts: int) -> Iterator[Finding]:
         return
     switch, most = hosts_at.most_common(1)[0]
     if most > hosts:
-        required = f"at most {hosts} hosts at a switch (hosts_per_node of fabric.yaml)"
+        required = f"at most {hosts} at a switch (hosts_per_node of fabric.yaml)"
         todo = f"write hosts_per_node: {most}"
         yield Finding(("hosts",), required, f"{most} at {switch}", todo)
 

@@ -256,7 +256,7 @@ class DevicePush:
         if settings.batch:
             required = "no batches with `from`: a round changes all switches"
             raise InputError.of(required, f"{settings.batch}", key="batch")
-        if settings.stop_on != MOST_FAILED and not settings.dry:
+        if settings.stop_on != MOST_FAILED:
             required = "the first failure to end a push with `from`"
             raise InputError.of(required, f"{settings.stop_on}", key="stop_on")
 

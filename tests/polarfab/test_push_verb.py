@@ -49,7 +49,9 @@ def test_what_is_refused(polarfab, build) -> None:
         ("--batch", "2", "--batch: required no batches with --from"),
         ("--stop-on", "3", "--stop-on: required the first failure to end a push with --from"),
     ):  # the last two were taken without an effect
-        assert said in polarfab("push", build, "--target", "frr", *old, option, value)[2]
+        words = ("push", build, "--target", "frr", *old, option, value)
+        assert said in polarfab(*words)[2]
+        assert said in polarfab(*words, "--dry-run")[2]
 
 
 def test_a_switch_without_an_address_is_reached_by_its_host_name(polarfab, build, tmp_path) -> None:

@@ -92,7 +92,7 @@ def test_a_file_of_hosts_says_where_each_is_plugged(tmp_path: Path) -> None:
         ("store", "n3", "hosts.csv:5: hosts: required a name that no node has, given n3"),
         ("Switch", "place", "a first line with the column switch"),
         ("gpu2", "gp\xfc2", "a CSV file in UTF-8: line 3 is not"),
-        ("", "g3;n0;\ng4;n0;\n", "at most 3 hosts at a switch"),
+        ("", "g3;n0;\ng4;n0;\n", "at most 3 at a switch"),
         ("eth9;C", 'eth9;"C\ng9;n1;;', "the row from line 5 of hosts.csv; are its quotes closed?"),
         (
             "store",
