@@ -197,6 +197,20 @@ def test_hops_of_paths_by_intermediates_are_those_of_both_parts(polarfab, tmp_pa
             assert [line for line in lines if line.startswith("hops")] == printed
 
 
+def test_explain_names_the_intermediate_of_each_path(polarfab, tmp_path: Path) -> None:
+    """Paths over two intermediates may cross the same switches: 0 7 12 5 was printed twice."""
+    spec, build = tmp_path / "fabric.yaml", tmp_path / "build"
+    spec.write_text("name: lab\ntopology: {family: polarfly, q: 3}\nrouting: {balance: valiant}\n")
+    polarfab("compile", spec, "-o", build)
+    lines = polarfab("explain", build, "0", "5")[1].splitlines()
+    rows = [[cell.strip() for cell in line.split("│")[1:-1]] for line in lines if "│" in line]
+    paths = [row for row in rows if len(row) == 3 and row[2].isdigit()]
+    over = {row[2]: row[0].split() for row in paths}
+    assert over["7"] == over["12"] == ["0", "7", "12", "5"]
+    assert len(over) == 10
+    assert all(node in path for node, path in over.items())
+
+
 def test_explain_takes_names_addresses_and_hosts(polarfab, lab: Path, tmp_path: Path) -> None:
     build = tmp_path / "build"
     polarfab("compile", lab, "-o", build)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -116,8 +116,17 @@ def _print_paths(build: Build, explanation: Explanation, failed: str) -> None:
         if explanation.weights[0] > 0:
             paths.insert(0, explanation.minimal)
         weights = [weight for weight in explanation.weights if weight]
-        rows = [[line(path), weight] for path, weight in zip(paths, weights, strict=True)]
-        print_table("shared by", ["path", "weight"], rows)
+        columns = ["path", "weight"]
+        rows: list[list[Any]] = [
+            [line(path), weight] for path, weight in zip(paths, weights, strict=True)
+        ]
+        if explanation.intermediates:  # a path stands once for each intermediate on it
+            columns.append("intermediate")
+            over = [names[v] for v in explanation.intermediates]
+            of_minimal = ["–"] * (len(rows) - len(over))
+            for row, intermediate in zip(rows, [*of_minimal, *over], strict=True):
+                row.append(intermediate)
+        print_table("shared by", columns, rows)
     if explanation.failing:
         failing = [
             [line(walk.path), len(walk.path) - 1, walk.fault or "–"] for walk in explanation.failing
