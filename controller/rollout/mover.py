@@ -209,7 +209,7 @@ class Mover:
             within: seconds in which the move has to be confirmed, else the fabric falls back; 0:
                 no confirmation.
             all_or_none: whether all switches have to be in sync; else those that are not are left
-                out of the rounds.
+                out of the rounds, if traffic can be led around them.
 
         Raises:
             InputError: a move is in progress, the current build is on trial, the build has none of
@@ -234,6 +234,7 @@ class Mover:
         all_or_none: bool,
         keep: Callable[[Current, Current], None],
         needs_most: bool = False,
+        is_return: bool = False,
     ) -> None:
         """Begin a move.
 
@@ -244,6 +245,8 @@ class Mover:
             all_or_none: as in `move`.
             keep: writes the builds before and after the move to the history.
             needs_most: whether it waits until more than half of the switches are connected.
+            is_return: whether it returns to an earlier build. Then it begins although a switch
+                forwards that it cannot change.
         """
         ends_trial = self.trial is not None and target.identity == self.trial.fallback
         if not ends_trial and self.fabric.is_of_others(target):
@@ -278,6 +281,7 @@ class Mover:
             self.ensure_recorded,
             all_or_none=all_or_none,
             needs_most=needs_most,
+            accepts_absent=is_return,
         )
 
     def settle(self, pause: Callable[[float], object]) -> None:
@@ -473,7 +477,13 @@ class Mover:
             target = self.history.read(identity)
         needs_most = trial is not None and trial.held_by_most
         self._move(
-            target, True, by, all_or_none=False, keep=self._keep_later, needs_most=needs_most
+            target,
+            True,
+            by,
+            all_or_none=False,
+            keep=self._keep_later,
+            needs_most=needs_most,
+            is_return=True,
         )
 
     def ensure_recorded(self, record: Record) -> bool:

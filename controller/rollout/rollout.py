@@ -80,6 +80,9 @@ class Rollout:
     """Whether it begins only when every switch is in sync."""
     needs_most: bool = False
     """Whether it begins only while more than half of the switches of both builds are connected."""
+    accepts_absent: bool = False
+    """Whether it begins although traffic is routed through a switch that forwards and that no round
+    can change."""
     settle: float = SETTLE
     """Seconds that packets in flight need before the next round."""
     patience: float = ROLLOUT_PATIENCE
@@ -95,7 +98,8 @@ class Rollout:
     _round_programs: RoundPrograms = field(init=False)
     """The programs that switches hold between the builds."""
     _transit_switches: frozenset[int] = field(init=False)
-    """The switches that traffic was routed through when the first round began."""
+    """The switches that traffic was routed through when the first round began, or that the new
+    build routes traffic through."""
     _amiss_at_start: frozenset[int] = field(init=False, default=frozenset())
     """The switches that did not hold their program at the beginning."""
     _left_out: frozenset[int] = field(init=False, default=frozenset())
@@ -145,9 +149,15 @@ class Rollout:
         self._load()
 
     def _note_transit(self) -> None:
-        """Note the switches that traffic is routed through now."""
-        has_transit, vertices = self.fabric.upkeep.has_transit, self._round_programs.node
-        self._transit_switches = frozenset(filter(has_transit, vertices))
+        """Note the switches that traffic is routed through, now or by the new build."""
+        upkeep, update = self.fabric.upkeep, self.programs.update
+        node_of = self._round_programs.node
+        new_transit = upkeep.transit_switches(update.new)
+        self._transit_switches = frozenset(
+            vertex
+            for vertex, node in node_of.items()
+            if upkeep.has_transit(vertex) or int(update.nodes.new_vertex[node]) in new_transit
+        )
 
     def _load(self) -> None:
         """Make the programs of this round those that the fabric's switches are to hold."""
@@ -286,6 +296,13 @@ class Rollout:
                 names = ", ".join(fabric.names[v] for v in amiss[:MOST_NAMED])
                 self._stop(f"{names} became amiss: ask again, traffic is led around it first")
                 return
+            if not self.accepts_absent and (forwarding := self._forwarding_unread()):
+                names = ", ".join(fabric.names[v] for v in forwarding[:MOST_NAMED])
+                self._stop(
+                    f"{names} cannot be changed, forwards, and traffic cannot be led around it: "
+                    "ask again when it is in sync, or when its links are down"
+                )
+                return
             self.state = "forth"
             self._start_next_round()
         elif fabric.complete and self.inherited and self.inherited.direction == "forth":
@@ -302,6 +319,15 @@ class Rollout:
     def _misses_transit(self) -> bool:
         """Whether a switch is absent that traffic leads through: it may be about to connect."""
         return bool(self._transit_among(self._round_programs.node.keys() - self.fabric.present))
+
+    def _forwarding_unread(self) -> list[int]:
+        """The switches that get no rounds, although they forward and traffic leads through them."""
+        fabric = self.fabric
+        return [
+            vertex
+            for vertex in self._transit_among(self._left_out)
+            if fabric.state(vertex) not in AMISS and fabric.upkeep.is_cabled(vertex)
+        ]
 
     def _transit_among(self, vertices: Iterable[int]) -> list[int]:
         """The switches among these that the move's tables lead traffic through."""

@@ -134,6 +134,12 @@ class Upkeep:
         """Whether traffic is known to be routed through a switch."""
         return False
 
+    def transit_switches(self, build: Build) -> frozenset[int]:  # noqa: ARG002
+        """The switches of another build that its traffic is known to be routed through, once it is
+        loaded.
+        """
+        return frozenset()
+
     def is_cabled(self, vertex: int) -> bool:  # noqa: ARG002
         """Whether a switch that is not in sync may forward all the same: its neighbours report that
         cables to it are up.

@@ -269,12 +269,22 @@ class Keeper(Upkeep):
         with the same links they lead around what the tables in force lead around, and what has
         failed for certain since.
         """
-        links = self._links_of(build, self._upkeep)
-        is_same = links is self._upkeep.links
-        failures = self._failed_for_certain(self._upkeep) if is_same else Failures.of(links)
-        if not self.duties.repair or not failures:
+        failures = self._failures_in(build)
+        if not failures:
             return build
         return replace(build, tables=failures.tables_around(IntactBuild.of(build)).tables)
+
+    def transit_switches(self, build: Build) -> frozenset[int]:
+        """The switches that traffic will be routed through once another build is loaded."""
+        return frozenset(np.flatnonzero(~self._failures_in(build).drained).tolist())
+
+    def _failures_in(self, build: Build) -> Failures:
+        """What the tables of another build will lead around once it is loaded."""
+        upkeep = self._upkeep
+        links = self._links_of(build, upkeep)
+        if not self.duties.repair:
+            return Failures(np.zeros_like(links.dead), np.zeros_like(links.drained))
+        return self._failed_for_certain(upkeep) if links is upkeep.links else Failures.of(links)
 
     def _links_of(self, build: Build, before: _BuildUpkeep | None) -> Links:
         """The state of a build's links and switches, as far as it is known from another build.

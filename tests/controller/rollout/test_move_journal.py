@@ -1558,10 +1558,11 @@ def test_a_build_compiled_before_a_restart_comes_in_rounds(site, drains):
 
 
 @pytest.mark.parametrize("late", [0.0, 3 * SURVEY_PATIENCE])
-def test_it_comes_so_too_without_a_switch_and_long_after_the_restart(site, late):
+def test_it_comes_so_too_without_a_switch_and_long_after_the_restart(site, late, monkeypatch):
     """The move was refused while the others were asked, or begun before any had come back; then
     the old build was put into the folder again.
     """
+    monkeypatch.setattr(Keeper, "is_cabled", lambda *_: False)  # the switch has no power
     site.until(site.mover.history.kept_builds)
     save(build(SMALL, POLICY), site.folder)
     away, ends = 3, site.ends
@@ -1592,6 +1593,24 @@ def test_it_comes_so_too_without_a_switch_and_long_after_the_restart(site, late)
         site.new.identity,
     )
     assert load(site.folder).identity == site.new.identity
+
+
+def test_it_does_not_come_while_a_switch_is_missing_that_forwards(site):
+    """This switch cannot be changed, and traffic cannot be led around it."""
+    site.until(site.mover.history.kept_builds)
+    save(build(SMALL, POLICY), site.folder)
+    away, ends = 3, site.ends
+    site.ends = {}
+    site.start(watched=True)
+    site.mover.history.unverified = True
+    site.ends = {number: end for number, end in ends.items() if number != away}
+    for number in site.ends:
+        site.fabric.connected(number, number)
+    site.until(lambda: site.mover.rollout and site.mover.rollout.over, steps=4000)
+    assert site.mover.rollout.state == "failed"
+    assert "traffic cannot be led around it" in site.mover.rollout.reason
+    assert site.fabric.identity == site.old.identity
+    assert load(site.folder).identity == site.new.identity, "it comes at the next start"
 
 
 def test_a_move_asked_for_meanwhile_is_not_followed_by_one_to_the_folder(site):
