@@ -467,12 +467,16 @@ class Keeper(Upkeep):
         the tables before it lead around, like `unseen` and `drained` (`Links.as_record`).
         """
         upkeep = self._upkeep
-        record, failures = upkeep.links.as_record(self._now(), time()), upkeep.failures
-        if self.rounds.busy and upkeep.change.before is not None:
-            failures = upkeep.change.before.failures
+        record = upkeep.links.as_record(self._now(), time())
+        failures = self._failures_before_rounds(upkeep)
         if not failures.equals(Failures.of(upkeep.links)):
             record |= upkeep.links.named_parts(failures.dead, failures.drained)
         return record
+
+    def _failures_before_rounds(self, upkeep: _BuildUpkeep) -> Failures:
+        """What the tables lead around, without the change that is being sent."""
+        before = upkeep.change.before
+        return before.failures if self.rounds.busy and before is not None else upkeep.failures
 
     def take_over(self, record: dict[str, Any], named_by: Build | None = None) -> None:
         """Begin with the record of another process; call it before switches connect.
@@ -521,10 +525,11 @@ class Keeper(Upkeep):
 
         Programs that do not come from an `Encoder`, such as those of a move, stay as they are.
         """
-        self.rounds.forget()
-        self._read_after_change.clear()  # all switches are read
         build, programs = current.build, current.programs
         before: _BuildUpkeep | None = getattr(self, "_upkeep", None)  # None for the first build
+        in_force = self._failures_before_rounds(before) if before else None
+        self.rounds.forget()
+        self._read_after_change.clear()  # all switches are read
         is_ours = before is not None and programs is before.encoder
         if before is not None:
             before.held_routes.clear()
@@ -548,7 +553,7 @@ class Keeper(Upkeep):
             held_routes=HeldRouteReadings({*range(build.tables.switches)}),
         )
         has_same_links = before is not None and links is before.links
-        led_around = before.failures if before and has_same_links else Failures.of(links)
+        led_around = in_force if in_force is not None and has_same_links else Failures.of(links)
         self._lead_around(upkeep, led_around)
         return replace(current, programs=upkeep.encoder)
 
