@@ -489,7 +489,10 @@ class Keeper(Upkeep):
         if named_by is not None and named_by.wiring.names != wiring.names:
             links = Links(named_by.wiring, self.duties, named_by.hardware)
             links.take_over(record, now, wall)
+            avoided = links.parts_named(record)
             record = links.as_record(now, wall, wiring)
+            if avoided:
+                record |= links.named_parts(*avoided, wiring)
         links = self._upkeep.links
         links.take_over(record, now, wall)
         parts = links.parts_named(record)

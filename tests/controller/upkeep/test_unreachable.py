@@ -6,6 +6,7 @@ The fabric has 17 of 24 cables, so that some switches cannot be drained.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -583,6 +584,20 @@ def test_what_the_tables_lead_around_is_in_the_record() -> None:
     later.connect(*({*range(13)} - {8, 9}))
     later.tick()
     assert not hold(later, SPARSE.tables), "no switch was found to hold other rows"
+    assert other.has_transit(8)
+
+
+def test_what_the_tables_lead_around_is_known_although_the_build_was_renamed() -> None:
+    """It was forgotten: the next process took all that was to be drained for drained."""
+    net, keeper = sparse()
+    leave(net, [8, 9])
+    delivers(net, 20)
+    record = keeper.links_record()
+    names = tuple(f"leaf{vertex}" for vertex in range(13))
+    renamed = replace(SPARSE, wiring=replace(SPARSE.wiring, names=names), identity="e" * 16)
+    _, other = unconnected(Duties(damping=CALM, discover=False), renamed)
+    other.take_over(record, SPARSE)
+    assert other.drained[8]
     assert other.has_transit(8)
 
 
