@@ -314,7 +314,8 @@ class Mover:
             pause: lets other work go on for so many seconds, while the disk writes.
 
         Raises:
-            InputError: as `move`, or the builds cannot be written in time.
+            InputError: as `move`, the builds cannot be written in time, or the tables are still
+                being changed.
         """
         self.require_settled()
         current = self.fabric.current
@@ -329,6 +330,13 @@ class Mover:
             self._prepared.remove(target.identity)
         write.result()
         self.settle(pause)
+        if self.keeper.holds_mixture:
+            raise InputError.of(
+                "a fabric whose tables are in place",
+                "one whose switches are still changing to other tables",
+                "ask again when these are in place; `polarfab status` names the disconnected "
+                "switches that they wait for",
+            )
 
     @property
     def most_switches(self) -> int:

@@ -159,6 +159,9 @@ class _BuildUpkeep:
     """The change that is not computed yet."""
     change: _Change = field(default_factory=_Change)
     """The change under way, or the last one."""
+    starts_from_held: bool = False
+    """Whether `repair` has routes as switches were read to hold them, and no change has been made
+    since: a switch that was not read may not fit to them."""
     is_told_to_wait: bool = False
     """Whether it was reported that a change waits, since one was last made as a whole."""
 
@@ -239,9 +242,19 @@ class Keeper(Upkeep):
         upkeep = self._upkeep_in_charge()
         if upkeep is None:
             return True
-        if self._is_changing(upkeep) or upkeep.held_routes:
+        if upkeep.change.computing is not None or self.holds_mixture:
             return False
         return not self._awaits_switch(upkeep, counts_slow=False)
+
+    @property
+    def holds_mixture(self) -> bool:
+        """Whether switches may hold routes of several tables, as rounds are under way or were
+        interrupted. Then a switch that is corrected by itself could loop packets.
+        """
+        upkeep = self._upkeep_in_charge()
+        if upkeep is None:
+            return False
+        return self.rounds.busy or bool(upkeep.held_routes) or upkeep.starts_from_held
 
     @property
     def change_number(self) -> int | None:
@@ -817,7 +830,7 @@ class Keeper(Upkeep):
             used.links & broken.dead, used.transit & broken.drained
         )
         upkeep.encoder.set_tables(upkeep.repair.tables)
-        upkeep.next_change.is_due = True
+        upkeep.starts_from_held = upkeep.next_change.is_due = True
         upkeep.next_change.is_urgent |= not upkeep.in_force.equals(upkeep.failures)
         self._set_wait(upkeep.next_change, ROUND_PATIENCE, for_slow=False)
         for vertex in held_routes.take():
@@ -885,7 +898,7 @@ class Keeper(Upkeep):
             return None
         upkeep.change.before = _TablesBefore(upkeep.repair, upkeep.failures, upkeep.in_force)
         upkeep.repair, upkeep.failures = repair.tables, repair.failures
-        upkeep.in_force = repair.failures
+        upkeep.in_force, upkeep.starts_from_held = repair.failures, False
         upkeep.change.make_event = repair.make_event
         upkeep.encoder.set_tables(repair.tables.tables)
         self._drop_outdated_messages(upkeep.encoder, repair)

@@ -230,6 +230,7 @@ class Unwatched:
     """A keeper that knows nothing of links and switches."""
 
     is_settled = True
+    holds_mixture = False
 
     def links_record(self):
         return {}
