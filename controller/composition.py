@@ -31,6 +31,7 @@ from controller.switches import events
 from controller.switches.connections import listening
 from controller.switches.connections.listening import Entrance, raise_file_limit
 from controller.switches.connections.tls_files import TlsFiles
+from controller.switches.connections.tls_rehearsal import Peer
 from controller.switches.current import Current
 from controller.switches.events import Event
 from controller.switches.framework import Framework
@@ -103,7 +104,9 @@ class Controller:
         """The counters of the ports."""
         # Connections with switches
         most_half_open = raise_file_limit(fabric.expected)
-        tls = TlsFiles(settings.tls) if settings.tls else None
+        has_tls_store = settings.group is not None and settings.group.is_encrypted
+        shown_to: tuple[Peer, ...] = ("switch", "store") if has_tls_store else ("switch",)
+        tls = TlsFiles(settings.tls, shown_to) if settings.tls else None
         self.entrance = Entrance(
             most_half_open, tls, fabric.rejected, fabric.listening_clock, self.watchdog.follow
         )

@@ -175,6 +175,11 @@ class StoreGroup:
     name: str
     """The name of this controller in the store."""
 
+    @property
+    def is_encrypted(self) -> bool:
+        """Whether a member of the store is reached by TLS."""
+        return any(url.startswith("https:") for url in self.urls)
+
     @classmethod
     def parse(cls, text: str, name: str) -> StoreGroup:
         """The store at URL,URL,…; fabrics that share it have different paths in their URLs."""

@@ -23,6 +23,8 @@ from time import time
 from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
+from controller.switches.connections.tls_files import handshake_fault
+
 STORE_PATIENCE = 1.0
 """Seconds to wait for an answer."""
 EPOCH_SHIFT = 32
@@ -196,6 +198,8 @@ class Etcd:
             url = self._urls[self._member % len(self._urls)]
             try:
                 return self._post(url, path, json.dumps(body))
+            except ssl.SSLError as error:
+                last_error = Unavailable(f"{url}: {handshake_fault(error)}")
             except (OSError, HTTPException, ValueError, KeyError, IndexError, TypeError) as error:
                 last_error = Unavailable(f"{url}: {error or type(error).__name__}")
             except Unavailable as error:

@@ -1,7 +1,7 @@
 """What is wrong with TLS files that can be read: times, signatures, authorities, uses. No I/O.
 
 OpenSSL takes such files, and then each peer refuses us, or we refuse each peer. OpenSSL itself says
-whether a peer would refuse us, in a handshake in memory (`refusal`).
+whether a peer would refuse us (`controller.switches.connections.tls_rehearsal`).
 `controller.switches.connections.tls_files` reads the files.
 """
 
@@ -11,11 +11,11 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import InitVar, dataclass, field
 from math import inf
-from ssl import MemoryBIO, SSLCertVerificationError, SSLContext, SSLError, SSLWantReadError
 from time import gmtime, strftime
 from typing import TYPE_CHECKING, NamedTuple
 
 from controller.settings import Tls
+from controller.switches.connections.tls_rehearsal import Peer, Rehearsal
 from inventory.problems import Problem, first_names
 
 if TYPE_CHECKING:
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 MOST_NAMED = 3
 """Most authorities that a fault names."""
+VALID = "a certificate that is valid now"
+"""What each certificate should be."""
 SIGNER = "an authority that may sign certificates of switches"
 """What each of our authorities should be."""
-ROUNDS = 4
-"""Most times that both sides of a handshake in memory take turns; three are enough for TLS 1.3."""
 FOUND_HERE = {
     7: "a signature may be of another authority of the same name (`_signature_fault`)",
     9: "what is not valid yet will be (`Span`)",
@@ -34,38 +34,14 @@ FOUND_HERE = {
 """Numbers of OpenSSL for refusals that are found without it, and why."""
 NO_CHAIN = {2, 18, 19, 20, 21}
 """Numbers of OpenSSL for refusals of a certificate whose authority the peer does not know."""
-
-
-class CertificateRefusal(NamedTuple):
-    """How a peer refuses our certificate."""
-
-    number: int = 0
-    """The number that OpenSSL has for it; 0 for other faults, or if it does not refuse it."""
-    words: str = ""
-    """What OpenSSL says; "" if it does not refuse it."""
-
-
-def refusal(server: SSLContext, peer: SSLContext) -> CertificateRefusal:
-    """How a peer refuses our certificate, as each switch would that trusts the same authorities.
-
-    Args:
-        server: a context that shows our certificate, and takes any peer.
-        peer: one of a client that trusts `tls_ca`. It is made as lenient as a switch may be: it
-            takes weak keys, and does not look at our name.
-    """
-    peer.check_hostname = False
-    peer.set_ciphers("DEFAULT:@SECLEVEL=0")
-    there, here = MemoryBIO(), MemoryBIO()
-    sides = peer.wrap_bio(there, here), server.wrap_bio(here, there, server_side=True)
-    try:
-        for side in sides * ROUNDS:
-            with suppress(SSLWantReadError):
-                side.do_handshake()
-    except SSLCertVerificationError as error:
-        return CertificateRefusal(error.verify_code, error.verify_message)
-    except SSLError as error:
-        return CertificateRefusal(0, error.reason or str(error))
-    return CertificateRefusal()
+ACCEPTED: dict[Peer, tuple[str, str]] = {
+    "switch": ("a certificate that is accepted by peers that trust tls_ca", "that they refuse"),
+    "store": (
+        "a certificate that the store accepts from its clients, too",
+        "that it refuses if it asks for one",
+    ),
+}
+"""For each peer what is required of our certificate, and what is said if the peer refuses it."""
 
 
 class Span(NamedTuple):
@@ -105,14 +81,18 @@ class TlsFaults:
     """Our certificate, and those of intermediate authorities in its file."""
     authorities: Sequence[Certificate]
     """The certificates of authorities that could be read."""
-    signers: InitVar[Collection[bytes]]
-    """Those that OpenSSL takes as authorities, in DER: they may sign certificates."""
-    refusal: CertificateRefusal
-    """How a peer refuses our certificate."""
+    rehearsal: Rehearsal
+    """Says how peers refuse our certificate."""
+    peers: Sequence[Peer]
+    """Those that it is shown to."""
     lists: InitVar[Sequence[CertificateRevocationList]]
     """The revocation lists, which may be large and are not kept."""
     unread: Sequence[Problem] = ()
     """Why the file of the authorities could not be read here, though OpenSSL takes it."""
+    _refusals: list[Problem] = field(init=False)
+    """How peers refused our certificate when the files were read."""
+    _is_foreign: bool = field(init=False)
+    """Whether its authority is none of ours: switches may know another one."""
     _broken: list[Problem] = field(init=False, default_factory=list)
     """What is wrong with the certificates at any time, as far as is known."""
     _issuers: dict[Certificate, list[Certificate]] = field(init=False)
@@ -125,9 +105,7 @@ class TlsFaults:
     _listed: frozenset[str] = field(init=False)
     """The names of the authorities of all lists."""
 
-    def __post_init__(
-        self, signers: Collection[bytes], lists: Sequence[CertificateRevocationList]
-    ) -> None:
+    def __post_init__(self, lists: Sequence[CertificateRevocationList]) -> None:
         candidates = tuple(dict.fromkeys((*self.certificates, *self.authorities)))
         for key, file, certificates in (
             ("tls_cert", self.tls.certificate, self.certificates),
@@ -150,31 +128,44 @@ class TlsFaults:
         if not roots:
             self._add_useless("an authority that has signed itself", "signed by others")
         self._signers = frozenset(
-            _name(one.subject) for one in self.authorities if _may_sign(one, signers)
+            _name(one.subject)
+            for one in self.authorities
+            if _may_sign(one, self.rehearsal.authorities)
         )
         if not self._signers:
             self._add_useless(SIGNER, "which may not")
-        # Another authority may have signed our certificate, which switches may know.
-        is_foreign = bool(self.authorities) and not any(
+        self._is_foreign = bool(self.authorities) and not any(
             root in self._chains(lambda _: True) for root in roots
         )
-        number = self.refusal.number
-        if number in FOUND_HERE or (number in NO_CHAIN and is_foreign):
-            self.refusal = CertificateRefusal()
+        self._refusals = self._refusals_now()
         for authority in self.authorities:
             signed = [Span.of_list(crl) for crl in lists if _has_signed(authority, crl)]
             self._lists_of.setdefault(_name(authority.subject), []).extend(signed)
         self._listed = frozenset(_name(crl.issuer) for crl in lists)
 
+    def _refusals_now(self) -> list[Problem]:
+        """How peers refuse our certificate now."""
+        problems = []
+        for peer in self.peers:
+            number, words = self.rehearsal.refusal(peer)
+            is_unknown = number in NO_CHAIN and self._is_foreign
+            if words and not is_unknown and number not in FOUND_HERE:
+                required, given = ACCEPTED[peer]
+                problems.append(self._unfit("tls_cert", required, f"one {given}: {words}"))
+        return problems
+
     def _add_useless(self, required: str, given: str) -> None:
         """Add the problem that all our authorities lack something; none if they are unknown."""
         if self.authorities:
             names = [_name(authority.subject) for authority in self.authorities]
-            self._broken.append(self._unfit(required, f"{first_names(names, MOST_NAMED)}, {given}"))
+            self._broken.append(
+                self._unfit("tls_ca", required, f"{first_names(names, MOST_NAMED)}, {given}")
+            )
 
-    def _unfit(self, required: str, given: str) -> Problem:
-        """The problem of authorities."""
-        return Problem(file=str(self.tls.authority), key="tls_ca", required=required, given=given)
+    def _unfit(self, key: str, required: str, given: str) -> Problem:
+        """A problem of certificates."""
+        file = self.tls.certificate if key == "tls_cert" else self.tls.authority
+        return Problem(file=str(file), key=key, required=required, given=given)
 
     def end(self) -> float:
         """Until when our certificate has a chain that is valid, in seconds since the epoch."""
@@ -207,20 +198,13 @@ class TlsFaults:
         problems = []
         # A file may have an authority that has expired beside a chain without it.
         if fault := self._chain_fault(now):
-            problems.append(self._invalid("tls_cert", f"one that {fault}"))
-        elif self.refusal.words:
-            problems.append(
-                Problem(
-                    file=str(self.tls.certificate),
-                    key="tls_cert",
-                    required="a certificate that is accepted by peers that trust tls_ca",
-                    given=f"one that they refuse: {self.refusal.words}",
-                )
-            )
+            problems.append(self._unfit("tls_cert", VALID, f"one that {fault}"))
+        else:
+            problems += self._refusals
         # An authority that has expired may stay beside the one that takes its place.
         faults = _faults(map(Span.of, self.authorities), now)
         if faults and len(faults) == len(self.authorities):
-            problems.append(self._invalid("tls_ca", f"one that {faults[0]}"))
+            problems.append(self._unfit("tls_ca", VALID, f"one that {faults[0]}"))
         problems += (*self.unread, *self._broken)
         if self.tls.revoked and self._lists_of and not self.covered(now):
             problems.append(self._uncovered([*self._lists_of], now))
@@ -244,7 +228,7 @@ class TlsFaults:
         powerless = before._signers & (names - self._signers)
         if powerless and "tls_ca" not in keys:
             given = f"{first_names(sorted(powerless), MOST_NAMED)}, which may not any more"
-            problems.append(self._unfit(SIGNER, given))
+            problems.append(self._unfit("tls_ca", SIGNER, given))
         return problems
 
     def covered(self, now: float) -> set[str]:
@@ -265,13 +249,6 @@ class TlsFaults:
             key="tls_crl",
             required=f"a valid list of {first_names(authorities, MOST_NAMED)}, which is in tls_ca",
             given=f"one that {old[-1]}" if old else others,
-        )
-
-    def _invalid(self, key: str, given: str) -> Problem:
-        """The problem of certificates that are not valid now."""
-        file = self.tls.certificate if key == "tls_cert" else self.tls.authority
-        return Problem(
-            file=str(file), key=key, required="a certificate that is valid now", given=given
         )
 
 

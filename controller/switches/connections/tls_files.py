@@ -8,7 +8,7 @@ The listener for switches (`controller.switches.connections.listening`) uses the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
@@ -20,7 +20,8 @@ from time import monotonic, time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from controller.settings import Tls
-from controller.switches.connections.tls_faults import Span, TlsFaults, refusal
+from controller.switches.connections.tls_faults import Span, TlsFaults
+from controller.switches.connections.tls_rehearsal import Peer, Rehearsal
 from inventory.problems import InputError, Problem
 
 CRL = b"-----BEGIN X509 CRL-----"
@@ -53,6 +54,10 @@ NO_LIST = _RevocationList(inf, frozenset())
 class TlsFiles:
     """The files of `Tls`, read again when they change.
 
+    Args:
+        tls: the files.
+        shown_to: whom our certificate is shown to.
+
     Attributes:
         switches: the context of new connections of switches.
         store: the context of new connections to the store of a cluster of controllers.
@@ -64,8 +69,8 @@ class TlsFiles:
         InputError: a file cannot be read or is not what it should be.
     """
 
-    def __init__(self, tls: Tls) -> None:
-        self.tls = tls
+    def __init__(self, tls: Tls, shown_to: Sequence[Peer] = ("switch",)) -> None:
+        self.tls, self._shown_to = tls, shown_to
         self.peers: dict[str, float] = {}
         self._lists: dict[tuple[str, ...], list[_RevocationList]] = {}
         """The revocation lists of each authority by its `issuer_words`, the newest last."""
@@ -103,15 +108,14 @@ class TlsFiles:
         lists = revocation_lists(self.tls.revoked) if self.tls.revoked else []
         # The file has the certificates of intermediate authorities, too.
         certificates = _certificates("tls_cert", self.tls.certificate)
-        server, peer = self.tls.context(clients=False), self.tls.client_context()
-        signers = peer.get_ca_certs(binary_form=True)
+        rehearsal = Rehearsal(self.tls)
         unread: tuple[Problem, ...] = ()
         try:
             authorities = _certificates("tls_ca", self.tls.authority)
         except InputError as error:  # OpenSSL takes more forms, and each has its peers
-            unread, authorities = error.problems, _readable(signers)
+            unread, authorities = error.problems, _readable(rehearsal.authorities)
         faults = TlsFaults(
-            self.tls, certificates, authorities, signers, refusal(server, peer), lists, unread
+            self.tls, certificates, authorities, rehearsal, self._shown_to, lists, unread
         )
         ends = {
             "certificate": [faults.end()],
@@ -316,7 +320,7 @@ ALERTS = {
     "UNSUPPORTED_CERTIFICATE": "it is not for servers, or its authority is not for such ones",
     "DECRYPT_ERROR": "it does not have the signature of its authority there",
     "ACCESS_DENIED": "its owner may not connect",
-    "BAD_CERTIFICATE": "it is bad, not valid yet, or lacks the name that is expected there",
+    "BAD_CERTIFICATE": "it is bad, not for this, not valid yet, or lacks the name expected there",
     "CERTIFICATE_UNKNOWN": "without saying why",
 }
 """Why a peer refuses our certificate, by the end of the name that OpenSSL has for its alert."""

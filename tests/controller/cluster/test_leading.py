@@ -1,10 +1,12 @@
 """Elections with a store that can be cut off, and a clock that goes where the test wants it."""
 
+import ssl
 from itertools import count
 
 import numpy as np
 import pytest
 
+from controller.cluster import store
 from controller.cluster.election import (
     LEADER_PERIOD,
     LEASE_MARGIN,
@@ -224,3 +226,16 @@ def test_there_are_never_two(seed):
         terms += [one.term for one in world.instances if one.term]
     assert terms == sorted(terms)
     assert len(set(terms)) > 3
+
+
+def test_why_the_store_refuses_a_handshake_is_said(monkeypatch):
+    """The log had the name of OpenSSL's error, as it has not for switches."""
+
+    def refused(*_, **__):
+        error = ssl.SSLError(1, "[SSL: SSLV3_ALERT_BAD_CERTIFICATE] sslv3 alert bad certificate")
+        error.reason = "SSLV3_ALERT_BAD_CERTIFICATE"
+        raise error
+
+    monkeypatch.setattr(store.HTTPSConnection, "connect", refused)
+    with pytest.raises(Unavailable, match="https://one: it refuses our certificate: it is bad"):
+        store.Etcd(["https://one"], "polarfab").keys("")

@@ -546,6 +546,28 @@ def test_files_that_cannot_be_used_for_this_are_worse(tls, fault):
     assert files.new_faults(time()) == []
 
 
+def test_a_certificate_that_the_store_would_refuse_is_worse(tls):
+    """It is shown to the store as a client's: no controller led after etcd had restarted."""
+    tls = replace(tls, revoked=None)
+    put_key(tls, KEY)
+    tls.authority.write_bytes(root(AUTHORITY))
+    tls.certificate.write_bytes(own())
+    files = TlsFiles(tls, ("switch", "store"))
+    for_servers, for_both = own(use("SERVER_AUTH")), own(use("SERVER_AUTH", "CLIENT_AUTH"))
+    tls.certificate.write_bytes(for_servers)
+    with pytest.raises(InputError, match=r"store accepts from its clients.*unsuitable certificate"):
+        looked(files, now=True)
+    assert TlsFiles(tls).new_faults(time()) == [], "there is no store"
+    refused = TlsFiles(tls, ("switch", "store"))
+    (fault,) = refused.new_faults(time())
+    assert "the store" in str(fault)
+    assert looked(refused, now=True), "no worse than those in use"
+    tls.certificate.write_bytes(for_both)
+    assert looked(files, now=True)
+    assert looked(refused, now=True)
+    assert files.new_faults(time()) == refused.new_faults(time()) == []
+
+
 def test_a_certificate_of_an_authority_that_is_not_ours_is_taken(tls):
     """Switches may trust another authority than we do."""
     tls = replace(tls, revoked=None)
@@ -737,7 +759,10 @@ def for_clients(tls, authority):
         ("stranger", "its certificate is refused: unable to get local issuer certificate"),
         ("knows another authority", "it refuses our certificate: its authority is not known there"),
         ("ours has expired", "it refuses our certificate: it has expired"),
-        ("ours is not valid yet", "it refuses our certificate: it is bad, not valid yet, or lacks"),
+        (
+            "ours is not valid yet",
+            "it refuses our certificate: it is bad, not for this, not valid yet",
+        ),
         ("not valid yet", "its certificate is refused: certificate is not yet valid"),
         ("ours is for clients", "it refuses our certificate: it is not for servers"),
     ],
