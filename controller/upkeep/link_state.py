@@ -182,6 +182,9 @@ class Links:
         """The alarms of discovery."""
         self._broken = np.zeros(links, np.bool_)
         """bool[E], the links with a port that is down, and those unseen."""
+        self._unconfirmed = np.zeros(links, np.bool_)
+        """bool[E], the broken links of which only the record of another process says so: they may
+        have come back since."""
         # Sparing
         self._spared_links = np.zeros(links, np.bool_)
         """bool[E], the avoided links that are used, as pairs have no path without them."""
@@ -296,13 +299,19 @@ class Links:
         down = np.array([bool(faults.get(port, DOWN)) for port in planned.tolist()], np.bool_)
         for port in planned[self._port_down[vertex, link_at_port[planned]] != down].tolist():
             self.set_port(vertex, port, faults.get(port, DOWN), now)
+        self._unconfirmed[self.cables.number[vertex, link_at_port[planned[down]]]] = False
 
     def set_port(self, vertex: int, port: int, fault: str, now: float) -> None:
         """Set the fault of a port, "" if it works; ports without a link are ignored."""
         link = self._link_at(vertex, port)
-        if link >= 0 and self._port_down[vertex, link] != bool(fault):
+        if link < 0:
+            return
+        number = int(self.cables.number[vertex, link])
+        if fault:
+            self._unconfirmed[number] = False
+        if self._port_down[vertex, link] != bool(fault):
             self._port_down[vertex, link] = bool(fault)
-            self._update_links([int(self.cables.number[vertex, link])], now, fault)
+            self._update_links([number], now, fault)
 
     def update_seen(self, unseen: NDArray[np.bool_], seen: NDArray[np.bool_], now: float) -> None:
         """Take the result of discovery. A link in neither array stays as it was found last.
@@ -313,6 +322,7 @@ class Links:
             now: the time.
         """
         before, self._unseen = self._unseen, (self._unseen | unseen) & ~seen
+        self._unconfirmed &= ~unseen
         changed = np.flatnonzero(self._unseen != before)
         self._update_links(changed.tolist(), now)
 
@@ -434,7 +444,7 @@ class Links:
         has_changed = is_new and bool((self.dead != dead).any() or (self.drained != drained).any())
         if is_new:  # what was avoided already may have failed now, while it was still in use
             lacking = self.drained & self._read_without_program
-            failed = self._broken.tobytes(), lacking.tobytes()
+            failed = self._known_broken.tobytes(), lacking.tobytes()
             has_changed |= failed != self._last_failed
             self._last_failed = failed
         to_report, self._events = self._events, []
@@ -442,13 +452,18 @@ class Links:
 
     @property
     def broken(self) -> NDArray[np.bool_]:
-        """bool[S, K]: the links that are broken, now."""
-        return self.cables.at_both_ends(self._broken)
+        """bool[S, K]: the links that are broken, now, as switches or discovery have told."""
+        return self.cables.at_both_ends(self._known_broken)
+
+    @property
+    def _known_broken(self) -> NDArray[np.bool_]:
+        """bool[E]: the broken links, without those of which only a record says so."""
+        return self._broken & ~self._unconfirmed
 
     def least_avoided(
         self, dead: NDArray[np.bool_], drained: NDArray[np.bool_], now: float
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-        """What is avoided if these links and switches are, and all links that are broken.
+        """What is avoided if these links and switches are, and all links that are `broken`.
 
         Args:
             dead: bool[S, K], links.
@@ -458,9 +473,9 @@ class Links:
         Returns:
             bool[S, K] and bool[S]: these links and switches without those to spare.
         """
-        links = self.cables.of_ends(dead) & ~self._broken
-        spared = self._spared(links, drained, now)
-        still_dead = self.cables.at_both_ends(self._broken | links & ~spared.links)
+        links = self.cables.of_ends(dead)
+        spared = self._spared(links & ~self._broken, drained, now)
+        still_dead = self.cables.at_both_ends(self._known_broken | links & ~spared.links)
         return still_dead, drained & ~spared.switches
 
     @property
@@ -659,6 +674,7 @@ class Links:
             self.switch_penalties.hold(vertex, until - wall, now)
             self._drain_reason[vertex] = "flaps"
         self._broken = self._links_down() | self._unseen
+        self._unconfirmed = self._broken.copy()
         self._avoid(avoided | self._requested_switches, now)
 
     # Computation
@@ -686,7 +702,14 @@ class Links:
         requested = self._requested_links, self._requested_switches
         inputs = tuple(
             array.tobytes()
-            for array in (self._broken, links, switches, self._read_without_program, *requested)
+            for array in (
+                self._broken,
+                self._unconfirmed,
+                links,
+                switches,
+                self._read_without_program,
+                *requested,
+            )
         )
         if inputs == self._last_inputs:  # `update`, which is called often, is cheap
             return
@@ -798,6 +821,7 @@ class Links:
             if is_broken == self._broken[number]:
                 continue
             self._broken[number], self.links_changed = is_broken, True
+            self._unconfirmed[number] = False
             if is_broken:
                 reason = fault if is_down else "not seen"
             else:
