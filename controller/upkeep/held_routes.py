@@ -19,9 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compilers.readers.openflow.rows import added_rows, entries, split_row
-from compilers.routing.exact_rows import with_rows
+from compilers.routing.exact_rows import covered_destinations, with_rows
 from compilers.routing.intact_build import IntactBuild
 from compilers.routing.link_repair import RepairedTables, distinct_pairs
+from compilers.tables.fib import LOST, MOST_HOPS
 from compilers.tables.intermediate_form import no_route
 from compilers.targets.openflow.encoder import Encoder, FlowProgram
 from compilers.targets.openflow.flow_tables import RowKind, cookie
@@ -253,6 +254,35 @@ def tables_as_held(
             np.concatenate((tables.changed_rows, np.column_stack((switch, prefix))))
         ),
     )
+
+
+def held_routes_loop(
+    tables: RepairedTables, differing: dict[int, DifferingRoutes], unread: Iterable[int]
+) -> bool:
+    """Whether packets are known to loop by routes that switches were read to hold.
+
+    The routes of programs do not loop. So each loop leads over one of the routes that differ.
+
+    Args:
+        tables: the tables that switches hold (`tables_as_held`).
+        differing: the routes that differ from those of the programs, by vertex.
+        unread: the switches of which it is not known what they hold.
+    """
+    routes = tables.tables.routes
+    switch, prefix, _ = _columns(_held_rows(differing, GONE))
+    destinations = covered_destinations(routes, prefix)
+    next_switch = tables.fib.next_switch(destinations)  # int32[S, D]
+    next_switch[[*unread]] = LOST
+    covers = (prefix[:, None] == destinations) | (prefix[:, None] == routes.aggregate[destinations])
+    row, column = np.nonzero(covers)
+    at = switch[row]  # where each packet is
+    for _ in range(MOST_HOPS):
+        following = next_switch[at, column]
+        goes_on = (following >= 0) & (following != at)
+        if not goes_on.any():
+            return False
+        at, column = following[goes_on], column[goes_on]
+    return True
 
 
 def _held_rows(differing: dict[int, DifferingRoutes], gone: int) -> list[tuple[int, int, int]]:

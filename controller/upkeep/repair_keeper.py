@@ -65,7 +65,12 @@ from controller.switches.session import LiveFabric
 from controller.switches.switch import AMISS
 from controller.upkeep.background import Backoff, Start, at_once
 from controller.upkeep.discovery_alarms import MOST_NAMED
-from controller.upkeep.held_routes import HeldRouteReadings, parts_used, tables_as_held
+from controller.upkeep.held_routes import (
+    HeldRouteReadings,
+    held_routes_loop,
+    parts_used,
+    tables_as_held,
+)
 from controller.upkeep.link_silence import LinkSilence
 from controller.upkeep.link_state import Links, requests_of
 from controller.upkeep.management_outage import RETURN_LIMIT
@@ -88,6 +93,8 @@ class _NextChange:
     last change began, or that change was not taken."""
     is_urgent: bool = False
     """Whether packets are lost until it is in place."""
+    ends_loop: bool = False
+    """Whether packets loop until it is in place, by routes that switches were read to hold."""
     waits_until: float = -inf
     """How long it waits for switches that are being read. An urgent change does not wait."""
     waits_for_slow: bool = True
@@ -831,7 +838,12 @@ class Keeper(Upkeep):
         )
         upkeep.encoder.set_tables(upkeep.repair.tables)
         upkeep.starts_from_held = upkeep.next_change.is_due = True
-        upkeep.next_change.is_urgent |= not upkeep.in_force.equals(upkeep.failures)
+        unread = held_routes.not_yet_in_sync - held_routes.by_vertex.keys()
+        upkeep.next_change.ends_loop = held_routes_loop(
+            upkeep.repair, held_routes.by_vertex, unread
+        )
+        is_broken = not upkeep.in_force.equals(upkeep.failures)
+        upkeep.next_change.is_urgent |= is_broken or upkeep.next_change.ends_loop
         self._set_wait(upkeep.next_change, ROUND_PATIENCE, for_slow=False)
         for vertex in held_routes.take():
             if switch := self.fabric.present.get(vertex):
@@ -860,9 +872,11 @@ class Keeper(Upkeep):
             upkeep.in_force,
             change.unreachable,
             unread=not change.unreachable.isdisjoint(upkeep.held_routes.not_yet_in_sync),
+            packets_loop=upkeep.next_change.ends_loop,
         )
         upkeep.next_change.is_due, change.began = False, self.fabric.clock()
         change.is_urgent, upkeep.next_change.is_urgent = upkeep.next_change.is_urgent, False
+        upkeep.next_change.ends_loop = False
         self.repairs += 1
         change.computing = (self._start if rows > ROWS_AT_ONCE else at_once)(work)
 

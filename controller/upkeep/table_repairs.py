@@ -134,6 +134,7 @@ class TableRepair(NamedTuple):
         in_force: Failures,
         unreachable: frozenset[int],
         unread: bool,
+        packets_loop: bool,
     ) -> TableRepair | None:
         """Compute a change of tables that switches which cannot change need not follow.
 
@@ -147,6 +148,8 @@ class TableRepair(NamedTuple):
             in_force: what the rows of all switches route around.
             unreachable: the switches that forward and cannot change.
             unread: whether it is not known what one of these holds.
+            packets_loop: whether packets loop by routes that some other switches hold instead of
+                those around `in_force`.
 
         Returns:
             The change; None if all of it has to wait for these switches.
@@ -154,7 +157,7 @@ class TableRepair(NamedTuple):
         repair = None if unread else between(failures)
         if repair and not repair.changes(unreachable):
             return repair
-        if certain.equals(in_force):
+        if certain.equals(in_force) and not packets_loop:
             return None
         return repair if repair and certain.equals(failures) else between(certain)
 

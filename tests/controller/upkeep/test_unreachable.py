@@ -23,6 +23,7 @@ from tests.controller.upkeep.makers import (
     Beside,
     hold,
     network,
+    tables_for,
     told,
     unconnected,
 )
@@ -595,6 +596,33 @@ def test_a_link_that_is_back_before_a_restart_is_not_led_around(away: list[int])
             net.connect(other)
             delivers(net, 0.25)
         assert "repaired" not in delivers(net, 2)
+
+
+@pytest.mark.parametrize(
+    ("cut", "back", "silent"), [((6, 11), 7, 0), ((1, 6), 11, 2), ((9, 10), 6, 4)]
+)
+@pytest.mark.parametrize("restarts", [False, True])
+def test_a_switch_that_missed_a_repair_follows_it_once_it_is_back(
+    cut: tuple[int, int], back: int, silent: int, restarts: bool
+) -> None:
+    """Packets looped between it and its neighbours until a silent switch was back, too: it kept
+    its old routes, which lead over no broken link themselves.
+    """
+    net, keeper = sparse()
+    leave(net, [silent, back])
+    net.tick()
+    net.cable(*link_between(*cut), False)
+    for _ in range(8):
+        net.tick()
+    if restarts:
+        net, keeper = next_process(net, keeper.links_record())
+        net.connect(*({*range(13)} - {silent, back}))
+        net.tick()
+    net.connect(back)
+    for _ in range(8):
+        net.tick()
+    around = tables_for(link_between(*cut), build=SPARSE)
+    assert back not in hold(net, around)
 
 
 @pytest.mark.parametrize("away", [[10, 9], [3, 2]])
