@@ -34,6 +34,10 @@ FOUND_HERE = {
 """Numbers of OpenSSL for refusals that are found without it, and why."""
 NO_CHAIN = {2, 18, 19, 20, 21}
 """Numbers of OpenSSL for refusals of a certificate whose authority the peer does not know."""
+NO_DETOUR = "no authority that keeps peers from a chain to a root"
+"""What each of our authorities should be, too."""
+DETOUR = "with which they refuse our certificate"
+"""What is said if one is such an authority."""
 ACCEPTED: dict[Peer, tuple[str, str]] = {
     "switch": ("a certificate that is accepted by peers that trust tls_ca", "that they refuse"),
     "store": (
@@ -91,6 +95,8 @@ class TlsFaults:
     """Why the file of the authorities could not be read here, though OpenSSL takes it."""
     _refusals: list[Problem] = field(init=False)
     """How peers refused our certificate when the files were read."""
+    _has_roots: bool = field(init=False)
+    """Whether some of the authorities have signed themselves."""
     _is_foreign: bool = field(init=False)
     """Whether its authority is none of ours: switches may know another one."""
     _broken: list[Problem] = field(init=False, default_factory=list)
@@ -125,6 +131,7 @@ class TlsFaults:
             certificate: _issuers(certificate, candidates) for certificate in candidates
         }
         roots = [one for one in self.authorities if any(_named(one, [one]))]
+        self._has_roots = bool(roots)
         if not roots:
             self._add_useless("an authority that has signed itself", "signed by others")
         self._signers = frozenset(
@@ -137,6 +144,7 @@ class TlsFaults:
         self._is_foreign = bool(self.authorities) and not any(
             root in self._chains(lambda _: True) for root in roots
         )
+        self.rehearsal.add_peers("roots", map(_der, roots))
         self._refusals = self._refusals_now()
         for authority in self.authorities:
             signed = [Span.of_list(crl) for crl in lists if _has_signed(authority, crl)]
@@ -144,12 +152,21 @@ class TlsFaults:
         self._listed = frozenset(_name(crl.issuer) for crl in lists)
 
     def _refusals_now(self) -> list[Problem]:
-        """How peers refuse our certificate now."""
+        """How peers refuse our certificate now.
+
+        A peer trusts the roots at least. It may have the other authorities of `tls_ca`, too: then
+        it accepts what those that trust the roots alone do not, or the other way round.
+        """
         problems = []
         for peer in self.peers:
             number, words = self.rehearsal.refusal(peer)
             is_unknown = number in NO_CHAIN and self._is_foreign
-            if words and not is_unknown and number not in FOUND_HERE:
+            if not words or is_unknown or number in FOUND_HERE:
+                continue
+            if self._has_roots and not self.rehearsal.refusal(peer, "roots").words:
+                if peer == "switch":
+                    problems.append(self._unfit("tls_ca", NO_DETOUR, f"one {DETOUR}: {words}"))
+            else:
                 required, given = ACCEPTED[peer]
                 problems.append(self._unfit("tls_cert", required, f"one {given}: {words}"))
         return problems
@@ -217,8 +234,12 @@ class TlsFaults:
             before: the others.
             now: the time, in seconds since the epoch.
         """
-        had = before.problems(now)
+        # What was wrong when they were read may be hidden by what has expired since.
+        had = (*before.problems(now), *before._refusals, *before._refusals_now())
         problems = [problem for problem in self.problems(now) if problem not in had]
+        if self.rehearsal.refusal("switch", by=before.rehearsal).words:
+            # With the authorities in use it is no better.
+            problems = [problem for problem in problems if problem.required != NO_DETOUR]
         keys = {problem.key for problem in problems}
         # The certificates of an authority without a list are refused.
         without_list = before.covered(now) & (self._lists_of.keys() - self.covered(now))
@@ -334,7 +355,6 @@ def _may_sign(authority: Certificate, signers: Collection[bytes]) -> bool:
         authority: the authority.
         signers: those that may sign certificates of whatever use, in DER.
     """
-    from cryptography.hazmat.primitives.serialization import Encoding
     from cryptography.x509 import DuplicateExtension, ExtendedKeyUsage, ExtensionNotFound
     from cryptography.x509.oid import ExtendedKeyUsageOID
 
@@ -343,7 +363,14 @@ def _may_sign(authority: Certificate, signers: Collection[bytes]) -> bool:
         uses = authority.extensions.get_extension_for_class(ExtendedKeyUsage).value
         if ExtendedKeyUsageOID.CLIENT_AUTH not in uses:
             return False
-    return authority.public_bytes(Encoding.DER) in signers
+    return _der(authority) in signers
+
+
+def _der(certificate: Certificate) -> bytes:
+    """A certificate in DER."""
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    return certificate.public_bytes(Encoding.DER)
 
 
 def _has_issued(authority: Certificate, certificate: Certificate) -> bool:

@@ -546,6 +546,43 @@ def test_files_that_cannot_be_used_for_this_are_worse(tls, fault):
     assert files.new_faults(time()) == []
 
 
+def test_an_authority_that_peers_do_not_need_may_expire(tls):
+    """Its certificate in tls_ca was found first: renewed files were refused until a restart."""
+    tls, expired = replace(tls, revoked=None), signed("middle", MIDDLE, "root", ROOT, days=-1)
+    put_key(tls, KEY)
+    tls.authority.write_bytes(root(AUTHORITY) + expired)
+    tls.certificate.write_bytes(BY_MIDDLE)
+    files = TlsFiles(tls)
+    (fault,) = files.new_faults(time())
+    assert "valid now, given one that expired" in str(fault)
+    tls.certificate.write_bytes(BY_MIDDLE + middle(AUTHORITY))
+    assert looked(files, now=True)
+    (fault,) = files.new_faults(time())
+    assert (fault.key, fault.given[-23:]) == ("tls_ca", "certificate has expired")
+    tls.authority.write_bytes(root(AUTHORITY))
+    assert looked(files, now=True)
+    assert files.new_faults(time()) == []
+    tls.authority.write_bytes(root(AUTHORITY) + expired)
+    with pytest.raises(InputError, match="tls_ca: required no authority that keeps peers from"):
+        looked(files, now=True)
+
+
+def test_a_fault_that_was_there_before_is_no_reason_when_another_one_joins_it(tls):
+    """A certificate for clients was renewed by another one, but not once it had expired."""
+    tls = replace(tls, revoked=None)
+    put_key(tls, KEY)
+    tls.authority.write_bytes(root(AUTHORITY))
+    for_clients = (AUTHORITY, use("CLIENT_AUTH"))
+    tls.certificate.write_bytes(signed("controller", KEY, "root", ROOT, -1, for_clients))
+    files = TlsFiles(tls)
+    (fault,) = files.new_faults(time())
+    assert "given one that expired" in str(fault)
+    tls.certificate.write_bytes(own(*for_clients))
+    assert looked(files, now=True)
+    (fault,) = files.new_faults(time())
+    assert PURPOSE in str(fault)
+
+
 def test_a_certificate_that_the_store_would_refuse_is_worse(tls):
     """It is shown to the store as a client's: no controller led after etcd had restarted."""
     tls = replace(tls, revoked=None)
