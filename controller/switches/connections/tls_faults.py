@@ -308,12 +308,13 @@ def _key_ids(certificate: Certificate) -> tuple[bytes | None, bytes | None]:
     return signer, own_key
 
 
-def _signature_fault(certificate: Certificate, candidates: Iterable[Certificate]) -> str:
+def _signature_fault(certificate: Certificate, candidates: Sequence[Certificate]) -> str:
     """How a certificate lacks its authority's signature; "" if no candidate is that authority."""
     from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 
     fault = ""
-    for authority in _named(certificate, candidates):
+    # Itself first: a file may have many roots of one name.
+    for authority in (*_named(certificate, [certificate]), *_named(certificate, candidates)):
         is_own = certificate == authority
         try:
             _verify(certificate, authority)
@@ -321,8 +322,11 @@ def _signature_fault(certificate: Certificate, candidates: Iterable[Certificate]
             # Without the number of a key it may be another authority of this name.
             if is_own or None not in (_key_ids(certificate)[0], _key_ids(authority)[1]):
                 fault = "with another signature"
-        except (TypeError, ValueError, UnsupportedAlgorithm):
-            # It is damaged, or of a kind that only OpenSSL knows.
+        except (
+            UnsupportedAlgorithm
+        ):  # OpenSSL may know it, or need not: it trusts roots as they are
+            return ""
+        except (TypeError, ValueError):  # its key is damaged
             if not is_own:
                 return ""
             fault = "with a signature of its own that cannot be checked"
@@ -385,17 +389,32 @@ def _has_issued(authority: Certificate, certificate: Certificate) -> bool:
 
 
 def _verify(certificate: Certificate, authority: Certificate) -> None:
-    """Raise an error unless an authority has signed a certificate."""
-    from cryptography.hazmat.primitives.asymmetric.padding import PKCS1v15
+    """Raise an error unless the key of an authority has signed a certificate.
+
+    The library's own check does not know SHA-1 and MD5, with which old authorities signed.
+    """
+    from cryptography.hazmat.primitives.asymmetric.dsa import DSAPublicKey
+    from cryptography.hazmat.primitives.asymmetric.ec import ECDSA, EllipticCurvePublicKey
+    from cryptography.hazmat.primitives.asymmetric.ed448 import Ed448PublicKey
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
+    from cryptography.hazmat.primitives.asymmetric.padding import PSS, PKCS1v15
     from cryptography.hazmat.primitives.asymmetric.rsa import RSAPublicKey
-    from cryptography.hazmat.primitives.hashes import SHA1
+    from cryptography.hazmat.primitives.hashes import HashAlgorithm
 
     key, algorithm = authority.public_key(), certificate.signature_hash_algorithm
-    if isinstance(key, RSAPublicKey) and isinstance(algorithm, SHA1):
-        # The library's check does not know SHA-1, with which old authorities signed themselves.
-        key.verify(certificate.signature, certificate.tbs_certificate_bytes, PKCS1v15(), algorithm)
-    else:
-        certificate.verify_directly_issued_by(authority)
+    how = certificate.signature_algorithm_parameters  # None for some, such as those with MD5
+    signature, signed = certificate.signature, certificate.tbs_certificate_bytes
+    match key, algorithm:
+        case RSAPublicKey(), HashAlgorithm():
+            key.verify(signature, signed, how if isinstance(how, PSS) else PKCS1v15(), algorithm)
+        case EllipticCurvePublicKey(), HashAlgorithm():
+            key.verify(signature, signed, ECDSA(algorithm))
+        case DSAPublicKey(), HashAlgorithm():
+            key.verify(signature, signed, algorithm)
+        case Ed25519PublicKey() | Ed448PublicKey(), None:
+            key.verify(signature, signed)
+        case _:
+            raise TypeError(key)
 
 
 def _has_signed(authority: Certificate, crl: CertificateRevocationList) -> bool:

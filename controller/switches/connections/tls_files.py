@@ -26,6 +26,8 @@ from inventory.problems import InputError, Problem
 
 CRL = b"-----BEGIN X509 CRL-----"
 """The first line of a revocation list."""
+BOM = b"\xef\xbb\xbf"
+"""What some editors put before a text in UTF-8."""
 LONGEST_LOOK = 5.0
 """Seconds after which a look at the files that has not ended counts as a failure of a disk."""
 LONGEST_NAME = 255
@@ -375,7 +377,13 @@ def _certificates(key: str, file: Path) -> list[Certificate]:
     from cryptography.x509 import InvalidVersion, load_pem_x509_certificates
 
     try:
-        certificates = load_pem_x509_certificates(file.read_bytes())
+        # OpenSSL reads a mark in the middle of a line as part of a comment.
+        lines = [
+            line
+            for line in file.read_bytes().split(b"\n")
+            if b"-----BEGIN " not in line or line.removeprefix(BOM).startswith(b"-----BEGIN ")
+        ]
+        certificates = load_pem_x509_certificates(b"\n".join(lines))
         for certificate in certificates:
             _ = certificate.subject, certificate.issuer  # are not read before
     except (ValueError, InvalidVersion) as error:
