@@ -27,8 +27,10 @@ VALID = "a certificate that is valid now"
 """What each certificate should be."""
 SIGNER = "an authority that may sign certificates of switches"
 """What each of our authorities should be."""
+OF_ANOTHER = 7
+"""The number of OpenSSL for another signature than that of the authority of this name."""
 FOUND_HERE = {
-    7: "a signature may be of another authority of the same name (`_signature_fault`)",
+    OF_ANOTHER: "a signature may be of another authority of the same name (`_signature_fault`)",
     9: "what is not valid yet will be (`Span`)",
 }
 """Numbers of OpenSSL for refusals that are found without it, and why."""
@@ -39,7 +41,10 @@ NO_DETOUR = "no authority that keeps peers from a chain to a root"
 DETOUR = "with which they refuse our certificate"
 """What is said if one is such an authority."""
 ACCEPTED: dict[Peer, tuple[str, str]] = {
-    "switch": ("a certificate that is accepted by peers that trust tls_ca", "that they refuse"),
+    "switch": (
+        "a certificate that is accepted by peers that trust its authority",
+        "that they refuse",
+    ),
     "store": (
         "a certificate that the store accepts from its clients, too",
         "that it refuses if it asks for one",
@@ -145,6 +150,9 @@ class TlsFaults:
             root in self._chains(lambda _: True) for root in roots
         )
         self.rehearsal.add_peers("roots", map(_der, roots))
+        own = {*self.certificates}
+        tops = [one for one in self.certificates if own.isdisjoint(self._issuers[one])]
+        self.rehearsal.add_peers("own", map(_der, tops))
         self._refusals = self._refusals_now()
         for authority in self.authorities:
             signed = [Span.of_list(crl) for crl in lists if _has_signed(authority, crl)]
@@ -156,17 +164,19 @@ class TlsFaults:
 
         A peer trusts the roots at least. It may have the other authorities of `tls_ca`, too: then
         it accepts what those that trust the roots alone do not, or the other way round.
+
+        If our certificate is of another authority, it is judged by itself.
         """
         problems = []
         for peer in self.peers:
             number, words = self.rehearsal.refusal(peer)
-            is_unknown = number in NO_CHAIN and self._is_foreign
-            if not words or is_unknown or number in FOUND_HERE:
-                continue
-            if self._has_roots and not self.rehearsal.refusal(peer, "roots").words:
-                if peer == "switch":
+            if words and self._has_roots and not self.rehearsal.refusal(peer, "roots").words:
+                if peer == "switch" and number not in FOUND_HERE:
                     problems.append(self._unfit("tls_ca", NO_DETOUR, f"one {DETOUR}: {words}"))
-            else:
+                continue
+            if number == OF_ANOTHER or (number in NO_CHAIN and self._is_foreign):
+                number, words = self.rehearsal.refusal(peer, "own")
+            if words and number not in FOUND_HERE:
                 required, given = ACCEPTED[peer]
                 problems.append(self._unfit("tls_cert", required, f"one {given}: {words}"))
         return problems

@@ -20,6 +20,7 @@ from ssl import (
     SSLError,
     SSLWantReadError,
     TLSVersion,
+    VerifyFlags,
 )
 from typing import Literal, NamedTuple, get_args
 
@@ -27,8 +28,9 @@ from controller.settings import Tls
 
 Peer = Literal["switch", "store"]
 """Who is shown our certificate: a client or a server."""
-Trust = Literal["file", "roots"]
-"""What a peer trusts: all of the file of `tls_ca`, or the roots in it."""
+Trust = Literal["file", "roots", "own"]
+"""What a peer trusts: all of the file of `tls_ca`, the roots in it, or our certificate itself, with
+those that came with it."""
 ROUNDS = 4
 """Most times that both sides of a handshake in memory take turns; three are enough for TLS 1.3."""
 
@@ -71,6 +73,8 @@ class Rehearsal:
             for peer in get_args(Peer):
                 self._peers[peer, trust] = context = self._peer(peer)
                 context.load_verify_locations(cadata=trusted)
+                if trust == "own":
+                    context.verify_flags |= VerifyFlags.VERIFY_X509_PARTIAL_CHAIN
 
     def _peer(self, peer: Peer) -> SSLContext:
         """A context of a peer that trusts nobody yet.

@@ -626,6 +626,28 @@ def test_a_certificate_of_an_authority_that_is_not_ours_is_taken(tls):
         assert files.new_faults(time()) == []
 
 
+@pytest.mark.parametrize("kind", ["CLIENT_AUTH", "CODE_SIGNING"])
+def test_the_use_of_a_certificate_of_another_authority_is_judged(tls, kind):
+    """Only its times were."""
+    tls = replace(tls, revoked=None)
+    put_key(tls, KEY)
+    tls.authority.write_bytes(root(AUTHORITY))
+    tls.certificate.write_bytes(own(by="second", signer=SECOND))
+    files = TlsFiles(tls)
+    wrong = middle(AUTHORITY, use("CODE_SIGNING"), by="second", signer=SECOND)
+    for content in (own(use(kind), by="second", signer=SECOND), BY_MIDDLE + wrong):
+        tls.certificate.write_bytes(content)
+        with pytest.raises(InputError, match=PURPOSE):
+            looked(files, now=True)
+        refused = TlsFiles(tls)
+        tls.authority.write_bytes(root(AUTHORITY) + SECOND_ROOT)
+        assert looked(refused, now=True), "no worse than those in use"
+        tls.authority.write_bytes(root(AUTHORITY))
+    good = middle(AUTHORITY, use("SERVER_AUTH"), by="second", signer=SECOND)
+    tls.certificate.write_bytes(BY_MIDDLE + good)
+    assert looked(files, now=True)
+
+
 def test_a_root_that_is_too_weak_for_us_is_no_fault_of_our_certificate(tls):
     """Switches may accept it, as their OpenSSL says which keys are too weak."""
     tls, bits = replace(tls, revoked=None), 1024
