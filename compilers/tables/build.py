@@ -46,7 +46,7 @@ class Build:
     tables: Tables
     """What each switch does with packets to each destination."""
     identity: str = ""
-    """16 hexadecimal digits that every emitted file names, "" before the build is saved."""
+    """16 hexadecimal digits that emitted files name, "" before the build is saved."""
     policy: Mapping[str, str] = field(default_factory=dict)
     """The other entries of the spec's `routing`, for reports and for compiling again."""
     base: Mapping[str, Any] = field(default_factory=dict)
