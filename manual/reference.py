@@ -210,7 +210,7 @@ def variables() -> Iterator[str]:
     for name in target_names():
         yield from _target(name, types)
     yield "## Types\n\n"
-    _add_dataclasses(NodeFacts | FabricFacts, types)
+    _add_types(NodeFacts | FabricFacts, types)
     listed: set[str] = set()
     while listed < types.keys():
         for name in sorted(types.keys() - listed):
@@ -220,7 +220,7 @@ def variables() -> Iterator[str]:
 
 
 def _target(name: str, types: dict[str, type]) -> Iterator[str]:
-    """A target's options and its templates' variables; dataclasses of these go to `types`."""
+    """A target's options and its templates' variables; types of these go to `types`."""
     system = target(name)
     yield f"## {name}\n\nWrites {system.summary}.\n\n"
     if system.all_options:
@@ -245,14 +245,14 @@ def _row(*cells: str) -> str:
 
 
 def _fields(owner: type, types: dict[str, type]) -> Iterator[str]:
-    """The table of a dataclass; dataclasses among the types of its fields go to `types`."""
+    """The table of a type with fields; such types of its fields and methods go to `types`."""
     yield "| variable | type | what |\n|---|---|---|\n"
     docs = field_docs(owner)
-    type_as_written = {field.name: str(field.type) for field in fields(owner)}
+    type_as_written = _types_as_written(owner)
     for name, hint in get_type_hints(owner).items():
         if name.startswith("_"):
             continue
-        _add_dataclasses(hint, types)
+        _add_types(hint, types)
         if type_as_written.get(name):
             meaning = _cell(docs.get(name, ""))
             yield f"| `{name}` | `{_cell(type_as_written[name])}` | {meaning} |\n"
@@ -261,15 +261,26 @@ def _fields(owner: type, types: dict[str, type]) -> Iterator[str]:
         if isinstance(member, property) and not name.startswith("_"):
             yield f"| `{name}` | | {_cell(meaning)} |\n"
         elif inspect.isfunction(member) and not name.startswith("_"):
+            _add_types(get_type_hints(member).get("return"), types)
             yield f"| `{name}{_signature(member)}` | | {_cell(meaning)} |\n"
 
 
-def _add_dataclasses(hint: Any, types: dict[str, type]) -> None:
-    """Add the dataclasses that a type names, but for the build itself."""
-    if isinstance(hint, type) and is_dataclass(hint) and hint is not Build:
-        types.setdefault(hint.__name__, hint)
+def _types_as_written(owner: type) -> dict[str, str]:
+    """The type of each field of a dataclass or of a named tuple, as its class has it."""
+    if is_dataclass(owner):
+        return {field.name: str(field.type) for field in fields(owner)}
+    hints = {name: owner.__annotations__[name] for name in getattr(owner, "_fields", ())}
+    return {name: getattr(hint, "__forward_arg__", str(hint)) for name, hint in hints.items()}
+
+
+def _add_types(hint: Any, types: dict[str, type]) -> None:
+    """Add the dataclasses and named tuples that a type names, but for the build itself."""
+    if isinstance(hint, type) and hint is not Build:
+        is_named_tuple = issubclass(hint, tuple) and hasattr(hint, "_fields")
+        if is_dataclass(hint) or is_named_tuple:
+            types.setdefault(hint.__name__, hint)
     for inner in get_args(hint):
-        _add_dataclasses(inner, types)
+        _add_types(inner, types)
 
 
 def _cell(text: str) -> str:

@@ -86,8 +86,10 @@ def test_types_of_variables_are_listed_down_to_the_last(made: dict[str, str]) ->
     page = made["reference/variables.md"]
     listed = re.findall(r"^### (\w+)$", page, re.M)
     assert {"NodeFacts", "NodeHost", "FabricFacts", "P2pLink", "BgpPeer", "MarkedPort"} <= {*listed}
+    assert {"CarrierNexthop", "P2pFamily", "VrfRoutes"} <= {*listed}, "named tuples"
     assert len(listed) == len({*listed})
-    for word in ("far_port", "gateway6", "router_id", "policies(", "sections", "host_interface"):
+    words = ("far_port", "gateway6", "router_id", "policies(", "sections", "host_interface")
+    for word in (*words, "carrier`", "entering`"):
         assert f"| `{word}" in page, word
 
 

@@ -185,9 +185,9 @@ class P2pVariables:
     ipv6_pool: str
     """The smallest network that contains all IPv6 blocks; "" where the fabric has none."""
     ipv4_routes: list[Route]
-    """The static IPv4 routes of the default VRF; [] with BGP."""
+    """The static IPv4 routes of the default VRF: prefix, gateway and interface; [] with BGP."""
     ipv6_routes: list[Route]
-    """The static IPv6 routes of the default VRF; [] with BGP."""
+    """The static IPv6 routes, with the same columns; [] with BGP."""
     vrf: str
     """The VRF of hosts, where packets from hosts share ports; else ""."""
     ipv4_entering: list[SharedRoute]
