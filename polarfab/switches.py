@@ -32,8 +32,8 @@ def running(
 
     Args:
         url: the URL of the controller's management API.
-        token_file: a file whose first line is a token that the controller accepts. It is needed
-            only if the controller asks for a token to read.
+        token_file: a file whose first line is a token of the role `read` or more. It is always
+            needed, and a controller without tokens gives its build to nobody.
         authority: the authority of the controller's certificate (PEM), for https.
 
     Raises:
@@ -41,7 +41,7 @@ def running(
 
     Example:
         >>> import polarfab
-        >>> fabric = polarfab.running("http://127.0.0.1:8080")  # doctest: +SKIP
+        >>> fabric = polarfab.running("http://127.0.0.1:8080", "tokens")  # doctest: +SKIP
     """
     from compilers.tables.folders.replaced_folder import os_errors_as_unwritable
     from controller.rollout.build_archive import unpack
@@ -72,8 +72,8 @@ def apply(
     Args:
         fabric: the fabric to move to, verified or in memory.
         url: the URL of the controller's management API.
-        token_file: a file whose first line is a token that the controller accepts. A controller
-            that has no file of tokens needs none.
+        token_file: a file whose first line is a token of the role `apply`. It is always needed,
+            and a controller without tokens accepts no changes.
         authority: the authority of the controller's certificate (PEM), for https.
         accept_loss: whether to go on although pairs of hosts lose packets.
         unverified: whether to take tables that verification has not passed on.

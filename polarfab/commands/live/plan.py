@@ -68,7 +68,7 @@ def command(
 ) -> None:
     """Show what a move to BUILD changes at each switch, and prove it; nothing is changed.
 
-    It starts from OLDBUILD, else from what the controller at URL has.
+    It starts from OLDBUILD, else from what the controller at URL has, which needs a token.
 
     The move is made in rounds. Packets are followed in the states between two rounds, and in random
     mixtures of states within a round. Planes move one by one, each with its controller: if the
