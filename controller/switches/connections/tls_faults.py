@@ -23,8 +23,14 @@ if TYPE_CHECKING:
 
 MOST_NAMED = 3
 """Most authorities that a fault names."""
-VALID = "a certificate that is valid now"
+SIGNED = "a certificate as its authority has signed it"
 """What each certificate should be."""
+VALID = "a certificate that is valid now"
+"""What it should be, too."""
+SPOILT = "with the signature of one in use, which has other contents"
+"""What is said if it is not."""
+CHAIN = "the intermediate authorities that the certificate in use came with"
+"""What the file of our certificate should have."""
 SIGNER = "an authority that may sign certificates of switches"
 """What each of our authorities should be."""
 OF_ANOTHER = 7
@@ -118,24 +124,19 @@ class TlsFaults:
 
     def __post_init__(self, lists: Sequence[CertificateRevocationList]) -> None:
         candidates = tuple(dict.fromkeys((*self.certificates, *self.authorities)))
-        for key, file, certificates in (
-            ("tls_cert", self.tls.certificate, self.certificates),
-            ("tls_ca", self.tls.authority, self.authorities),
+        for key, certificates, chain in (
+            ("tls_cert", self.certificates, self.certificates[1:]),
+            ("tls_ca", self.authorities, ()),
         ):
             self._broken += [
-                Problem(
-                    file=str(file),
-                    key=key,
-                    required="a certificate as its authority has signed it",
-                    given=f"one of {_name(certificate.subject)} {fault}",
-                )
+                self._unfit(key, SIGNED, f"one of {_name(certificate.subject)} {fault}")
                 for certificate in certificates
-                if (fault := _signature_fault(certificate, candidates))
+                if (fault := _signature_fault(certificate, candidates, chain))
             ]
         self._issuers = {
             certificate: _issuers(certificate, candidates) for certificate in candidates
         }
-        roots = [one for one in self.authorities if any(_named(one, [one]))]
+        roots = [*filter(_is_root, self.authorities)]
         self._has_roots = bool(roots)
         if not roots:
             self._add_useless("an authority that has signed itself", "signed by others")
@@ -255,12 +256,47 @@ class TlsFaults:
         without_list = before.covered(now) & (self._lists_of.keys() - self.covered(now))
         if self.tls.revoked and without_list and "tls_crl" not in keys:
             problems.append(self._uncovered(sorted(without_list), now))
+        if "tls_cert" not in keys and (forgotten := self._forgotten(before)):
+            names_of = [_name(authority.subject) for authority in forgotten]
+            given = f"a file without {first_names(names_of, MOST_NAMED)}"
+            problems.append(self._unfit("tls_cert", CHAIN, given))
+        problems += [problem for problem in self._spoilt(before) if problem.key not in keys]
         names = {_name(authority.subject) for authority in self.authorities}
         powerless = before._signers & (names - self._signers)
         if powerless and "tls_ca" not in keys:
             given = f"{first_names(sorted(powerless), MOST_NAMED)}, which may not any more"
             problems.append(self._unfit("tls_ca", SIGNER, given))
         return problems
+
+    def _forgotten(self, before: TlsFaults) -> list[Certificate]:
+        """Intermediate authorities of other files that our certificate needs, and has not."""
+        if not (self._is_foreign and self.rehearsal.refusal("switch").number in NO_CHAIN):
+            return []
+        tops = [one for one in self._chains(lambda _: True) if not self._issuers[one]]
+        return [
+            authority
+            for authority in before.certificates[1:]
+            if not _is_root(authority) and any(_issuers(one, [authority]) for one in tops)
+        ]
+
+    def _spoilt(self, before: TlsFaults) -> list[Problem]:
+        """The problems of certificates with the signature of one in other files.
+
+        They are damaged, if it has that of its authority.
+        """
+        known = {*filter(before._is_signed, before._issuers)}
+        signatures = {certificate.signature for certificate in known}
+        return [
+            self._unfit(key, SIGNED, f"one of {_name(one.subject)} {SPOILT}")
+            for key, certificates in (("tls_cert", self.certificates), ("tls_ca", self.authorities))
+            for one in certificates
+            if one.signature in signatures and one not in known and not self._is_signed(one)
+        ]
+
+    def _is_signed(self, certificate: Certificate) -> bool:
+        """Whether a certificate has the signature of one of ours, or its own."""
+        own = _named(certificate, [certificate])
+        return bool(self._issuers[certificate]) or any(_has_issued(one, certificate) for one in own)
 
     def covered(self, now: float) -> set[str]:
         """The authorities with a list that is valid."""
@@ -318,23 +354,35 @@ def _key_ids(certificate: Certificate) -> tuple[bytes | None, bytes | None]:
     return signer, own_key
 
 
-def _signature_fault(certificate: Certificate, candidates: Sequence[Certificate]) -> str:
-    """How a certificate lacks its authority's signature; "" if no candidate is that authority."""
+def _signature_fault(
+    certificate: Certificate, candidates: Sequence[Certificate], chain: Collection[Certificate]
+) -> str:
+    """How a certificate lacks its authority's signature; "" if no candidate is that authority.
+
+    Args:
+        certificate: the certificate.
+        candidates: certificates of authorities.
+        chain: those of them that came with it for its sake.
+    """
     from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
 
-    fault = ""
+    fault, signer = "", _key_ids(certificate)[0]
     # Itself first: a file may have many roots of one name.
-    for authority in (*_named(certificate, [certificate]), *_named(certificate, candidates)):
+    for authority in (*_named(certificate, [certificate]), *candidates):
         is_own = certificate == authority
+        has_name = authority.subject == certificate.issuer
+        key = _key_ids(authority)[1] if has_name or signer else None
+        has_key = signer is not None and signer == key
+        # Without the number of a key it may be another authority of this name.
+        is_certain = has_key or (authority in chain and not _is_root(authority))
+        if not has_key and not (has_name and (is_certain or None in (signer, key))):
+            continue
         try:
             _verify(certificate, authority)
         except InvalidSignature:
-            # Without the number of a key it may be another authority of this name.
-            if is_own or None not in (_key_ids(certificate)[0], _key_ids(authority)[1]):
+            if is_certain or is_own:
                 fault = "with another signature"
-        except (
-            UnsupportedAlgorithm
-        ):  # OpenSSL may know it, or need not: it trusts roots as they are
+        except UnsupportedAlgorithm:  # only OpenSSL may know it
             return ""
         except (TypeError, ValueError):  # its key is damaged
             if not is_own:
@@ -353,6 +401,11 @@ def _named(certificate: Certificate, candidates: Iterable[Certificate]) -> Itera
             key = _key_ids(authority)[1]
             if None in (signer, key) or signer == key:
                 yield authority
+
+
+def _is_root(certificate: Certificate) -> bool:
+    """Whether an authority says that it has signed itself."""
+    return any(_named(certificate, [certificate]))
 
 
 def _issuers(certificate: Certificate, candidates: Iterable[Certificate]) -> list[Certificate]:

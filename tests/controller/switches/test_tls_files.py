@@ -4,6 +4,7 @@ import base64
 import datetime
 import errno
 import os
+import re
 import ssl
 import subprocess
 from collections import Counter
@@ -645,6 +646,78 @@ def test_the_use_of_a_certificate_of_another_authority_is_judged(tls, kind):
         tls.authority.write_bytes(root(AUTHORITY))
     good = middle(AUTHORITY, use("SERVER_AUTH"), by="second", signer=SECOND)
     tls.certificate.write_bytes(BY_MIDDLE + good)
+    assert looked(files, now=True)
+
+
+def test_a_chain_that_was_forgotten_is_missed(tls):
+    """Without it the certificate was taken as one of an authority that only switches know."""
+    tls = replace(tls, revoked=None)
+    put_key(tls, KEY)
+    lower = signed("lower", SECOND, "middle", MIDDLE)
+    by_lower = own(by="lower", signer=SECOND)
+    for trusted in (root(AUTHORITY), signed("else", MIDDLE, "else", MIDDLE)):
+        tls.authority.write_bytes(trusted)
+        tls.certificate.write_bytes(by_lower + lower + middle(AUTHORITY))
+        files = TlsFiles(tls)
+        renewed = own(by="lower", signer=SECOND)
+        for chain, missing in ((b"", "lower"), (lower, "middle")):
+            tls.certificate.write_bytes(renewed + chain)
+            with pytest.raises(InputError, match=f"came with, given a file without {missing}"):
+                looked(files, now=True)
+        tls.certificate.write_bytes(renewed + signed("lower", SECOND, "root", ROOT))
+        assert looked(files, now=True), "it came with another one"
+        tls.certificate.write_bytes(own(by="unknown", signer=ROOT))
+        assert looked(files, now=True), "it is of another authority"
+
+
+def with_ids(subject, key, issuer, signer, *extensions):
+    """A certificate in DER with the key identifiers of both."""
+    ids = (
+        x509.SubjectKeyIdentifier.from_public_key(key.public_key()),
+        x509.AuthorityKeyIdentifier.from_issuer_public_key(signer.public_key()),
+    )
+    pem = signed(subject, key, issuer, signer, extensions=(*extensions, *ids))
+    return ssl.PEM_cert_to_DER_cert(pem.decode())
+
+
+def in_pem(*certificates):
+    return "".join(map(ssl.DER_cert_to_PEM_cert, certificates)).encode()
+
+
+def damaged(certificate, issuer, signer):
+    """Copies in which a bit is turned: each of these names, and of the numbers of these keys."""
+    number = x509.SubjectKeyIdentifier.from_public_key(signer.public_key()).digest
+    for part in (issuer.encode(), number):
+        for place in (found.start() for found in re.finditer(re.escape(part), certificate)):
+            turned_bit = bytes([certificate[place] ^ 1])
+            yield certificate[:place] + turned_bit + certificate[place + 1 :]
+
+
+def test_a_damaged_certificate_is_not_one_of_another_authority(tls):
+    """With another name of its authority, or number of its key, it was taken."""
+    tls = replace(tls, revoked=None)
+    put_key(tls, KEY)
+    leaf, renewed = (with_ids("controller", KEY, "middle", MIDDLE) for _ in range(2))
+    between = with_ids("middle", MIDDLE, "root", ROOT, AUTHORITY)
+    top = with_ids("root", ROOT, "root", ROOT, AUTHORITY)
+    chain, trusted = in_pem(leaf, between), in_pem(top) + SECOND_ROOT
+    tls.certificate.write_bytes(chain)
+    tls.authority.write_bytes(trusted)
+    files = TlsFiles(tls)
+    spoilt = [
+        *((tls.certificate, in_pem(one, between)) for one in damaged(leaf, "middle", MIDDLE)),
+        *((tls.certificate, in_pem(one, between)) for one in damaged(renewed, "middle", MIDDLE)),
+        *((tls.certificate, in_pem(leaf, one)) for one in damaged(between, "root", ROOT)),
+        *((tls.authority, in_pem(one) + SECOND_ROOT) for one in damaged(top, "root", ROOT)),
+    ]
+    assert len(spoilt) == 2 + 2 + 2 + 4
+    for file, content in spoilt:
+        good = file.read_bytes()
+        file.write_bytes(content)
+        with pytest.raises(InputError):
+            looked(files, now=True)
+        file.write_bytes(good)
+    tls.certificate.write_bytes(in_pem(renewed, between))
     assert looked(files, now=True)
 
 
