@@ -238,12 +238,15 @@ class TlsFaults:
             problems.append(self._uncovered([*self._lists_of], now))
         return problems
 
-    def worse_than(self, before: TlsFaults, now: float) -> list[Problem]:
+    def worse_than(
+        self, before: TlsFaults, now: float, signers: Collection[str] = ()
+    ) -> list[Problem]:
         """What is wrong with these files at a time that is not wrong with others.
 
         Args:
             before: the others.
             now: the time, in seconds since the epoch.
+            signers: the names of the authorities of connected switches, as in messages.
         """
         # What was wrong when they were read may be hidden by what has expired since.
         had = (*before.problems(now), *before._refusals, *before._refusals_now())
@@ -262,11 +265,27 @@ class TlsFaults:
             problems.append(self._unfit("tls_cert", CHAIN, given))
         problems += [problem for problem in self._spoilt(before) if problem.key not in keys]
         names = {_name(authority.subject) for authority in self.authorities}
-        powerless = before._signers & (names - self._signers)
+        powerless = before._needed(signers) & before._signers & (names - self._signers)
         if powerless and "tls_ca" not in keys:
             given = f"{first_names(sorted(powerless), MOST_NAMED)}, which may not any more"
             problems.append(self._unfit("tls_ca", SIGNER, given))
         return problems
+
+    def _needed(self, signers: Collection[str]) -> set[str]:
+        """The names of the authorities that switches need whose authorities have these names.
+
+        Those of switches may be intermediate ones that only they know. Then each of ours may be
+        above them.
+        """
+        named: dict[str, list[Certificate]] = {}
+        for authority in self.authorities:
+            named.setdefault(_name(authority.subject), []).append(authority)
+        if not named.keys() >= {*signers}:
+            return {*named}
+        chains = [one for name in signers for one in named[name]]
+        for one in chains:  # and those that are added to it
+            chains += [above for above in self._issuers[one] if above not in chains]
+        return {_name(one.subject) for one in chains}
 
     def _forgotten(self, before: TlsFaults) -> list[Certificate]:
         """Intermediate authorities of other files that our certificate needs, and has not."""
@@ -331,7 +350,12 @@ def _date(moment: float) -> str:
 
 def _name(name: Name) -> str:
     """The name of an authority in messages; its types do not count, as in `issuer_words`."""
-    text = ", ".join(str(part.value) for part in name)
+    return printable_name(str(part.value) for part in name)
+
+
+def printable_name(parts: Iterable[str]) -> str:
+    """The name of an authority in messages, of its parts."""
+    text = ", ".join(parts)
     return text if text.isprintable() else repr(text)
 
 

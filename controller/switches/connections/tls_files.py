@@ -20,7 +20,7 @@ from time import monotonic, time
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from controller.settings import Tls
-from controller.switches.connections.tls_faults import Span, TlsFaults
+from controller.switches.connections.tls_faults import Span, TlsFaults, printable_name
 from controller.switches.connections.tls_rehearsal import Peer, Rehearsal
 from inventory.problems import InputError, Problem
 
@@ -78,6 +78,8 @@ class TlsFiles:
         """The revocation lists of each authority by its `issuer_words`, the newest last."""
         self._connections: Counter[str] = Counter()
         """How many connections each node has."""
+        self._signers: Counter[tuple[str, ...]] = Counter()
+        """How many connections have certificates of each authority, by its `issuer_words`."""
         self._last_stamp = _stamp(tls)
         """The stamp of the files at the last look."""
         self._stamp_when_read = self._last_stamp
@@ -124,7 +126,8 @@ class TlsFiles:
             "authority": [Span.of(authority).end for authority in authorities],
             "revocation list": [end for end in map(_end_of, lists) if end < inf],
         }
-        if self._faults and (worse := faults.worse_than(self._faults, time())):
+        signers = [*map(printable_name, list(self._signers))]
+        if self._faults and (worse := faults.worse_than(self._faults, time(), signers)):
             raise InputError(worse)
         if _stamp(self.tls) != stamp:
             raise InputError.of(
@@ -254,6 +257,7 @@ class TlsFiles:
         Args:
             certificate: as `SSLSocket.getpeercert` has it.
         """
+        self._signers[issuer_words(certificate)] += 1
         end = certificate.get("notAfter")
         if end:
             nodes = self.nodes(certificate)
@@ -262,6 +266,9 @@ class TlsFiles:
 
     def remove_connection(self, certificate: Mapping[str, Any]) -> None:
         """Count a connection with this certificate no more; its peer may have another one."""
+        self._signers[issuer_words(certificate)] -= 1
+        if self._signers[issuer_words(certificate)] < 1:
+            del self._signers[issuer_words(certificate)]
         for node in self.nodes(certificate):
             self._connections[node] -= 1
             if self._connections[node] < 1:

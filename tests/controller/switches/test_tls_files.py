@@ -519,10 +519,6 @@ USELESS = {
         "root, which may not",
     ),
     "root for clients": ({"authority": root(AUTHORITY, use("CLIENT_AUTH"))}, PURPOSE),
-    "one of two roots": (
-        {"authority": root(AUTHORITY) + signed("second", SECOND, "second", SECOND, extensions=[])},
-        "second, which may not any more",
-    ),
     "a cross-signed root before its own": (
         {"authority": signed("root", ROOT, "second", SECOND) + root(AUTHORITY)},
         "unable to get issuer certificate",
@@ -544,8 +540,6 @@ def test_files_that_cannot_be_used_for_this_are_worse(tls, fault):
         getattr(tls, field).write_bytes(content)
     with pytest.raises(InputError, match=said):
         looked(files, now=True)
-    if fault == "one of two roots":
-        return  # the other one is enough for a start
     files = TlsFiles(tls)
     assert said in "\n".join(map(str, files.new_faults(time())))
     assert looked(files, now=True), "no worse than those in use"
@@ -590,6 +584,32 @@ def test_a_fault_that_was_there_before_is_no_reason_when_another_one_joins_it(tl
     assert looked(files, now=True)
     (fault,) = files.new_faults(time())
     assert PURPOSE in str(fault)
+
+
+@pytest.mark.parametrize(
+    ("of_switches", "is_taken"),
+    [((), True), (("root",), True), (("root", "second"), False), (("only they know",), False)],
+)
+def test_an_authority_of_switches_has_to_stay_one(tls, of_switches, is_taken):
+    """One that signs controllers alone was not to be renewed for servers alone."""
+    tls = replace(tls, revoked=None)
+    put_key(tls, KEY)
+    tls.certificate.write_bytes(own())
+    tls.authority.write_bytes(root(AUTHORITY) + SECOND_ROOT)
+    files = TlsFiles(tls)
+    shown = [{"issuer": ((("commonName", name),),)} for name in of_switches]
+    for certificate in shown:
+        files.add_connection(certificate)
+    for_servers = (AUTHORITY, use("SERVER_AUTH"))
+    renewed = signed("second", SECOND, "second", SECOND, extensions=for_servers)
+    tls.authority.write_bytes(root(AUTHORITY) + renewed)
+    if not is_taken:
+        with pytest.raises(InputError, match="second, which may not any more"):
+            looked(files, now=True)
+        for certificate in shown:
+            files.remove_connection(certificate)
+    assert looked(files, now=True)
+    assert files.new_faults(time()) == []
 
 
 def test_a_certificate_that_the_store_would_refuse_is_worse(tls):
