@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hmac
 import re
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, get_args
@@ -16,6 +17,8 @@ from inventory.problems import InputError
 
 LEAST_LENGTH = 16
 """Least characters of a token."""
+MOST_CHARACTERS = 1 << 20
+"""Most characters of a file of tokens."""
 NAME = re.compile(r"[\w.@+-]{1,64}", re.ASCII)
 """The name of a token's holder."""
 Role = Literal["read", "operate", "apply"]
@@ -69,13 +72,20 @@ class Tokens:
             return
         required = "a file of tokens in ASCII, one a line"
         todo = f"make one with: (umask 077; openssl rand -hex 32 > {file})"
-        if file.is_fifo():  # reading it would wait for ever
-            raise _refusal(file, required, "a named pipe", todo)
         try:
-            mode, text = file.stat().st_mode, file.read_text(encoding="ascii")
+            mode, text = file.stat().st_mode, ""
+            # Reading a pipe would wait for ever, and a device may have no end.
+            if stat.S_ISREG(mode) and not mode & 0o077:
+                with file.open(encoding="ascii") as stream:
+                    text = stream.read(MOST_CHARACTERS + 1)
         except (OSError, UnicodeDecodeError) as error:
             given = getattr(error, "strerror", "") or str(error)
             raise _refusal(file, required, given, todo) from error
+        if not stat.S_ISREG(mode):
+            kind = "a named pipe" if stat.S_ISFIFO(mode) else "something else than a file"
+            raise _refusal(file, required, kind, todo)
+        if len(text) > MOST_CHARACTERS:
+            raise _refusal(file, required, f"more than {MOST_CHARACTERS:,} characters", todo)
         if mode & 0o077:
             given = f"mode {mode & 0o777:o}"
             raise _refusal(file, "a file that only its owner can read", given, f"chmod 600 {file}")

@@ -644,6 +644,23 @@ def test_a_token_file_that_is_a_named_pipe_is_refused(tmp_path):
         Tokens.read(file)
 
 
+def test_a_token_file_without_an_end_is_refused(tmp_path):
+    """A link to /dev/zero was read before anything was looked at: 11 GB, and the process ended."""
+    file, large = tmp_path / "tokens", tmp_path / "large"
+    for target in (Path("/dev/zero"), tmp_path):
+        file.symlink_to(target)
+        with pytest.raises(InputError, match="one a line, given something else than a file; make"):
+            Tokens.read(file)
+        file.unlink()
+    large.touch(0o600)
+    os.truncate(large, 1 << 40)
+    with pytest.raises(InputError, match="one a line, given more than 1,048,576 characters"):
+        Tokens.read(large)
+    large.chmod(0o644)
+    with pytest.raises(InputError, match="mode 644"):
+        Tokens.read(large)
+
+
 def test_good_token_files(tmp_path):
     file = tmp_path / "tokens"
     file.write_text(f"# operators\n\n{TOKEN}\n  alice operate  {TOKEN[::-1]}  \n")
