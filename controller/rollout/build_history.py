@@ -457,7 +457,7 @@ class BuildHistory:
         text = json.dumps([entry | {DIGEST: digest_of(entry)} for entry in members], indent=1)
         if damage:
             self._put_aside()
-        put_file(self.place / LIST, [text.encode()], folders=True)
+        put_file(self.place / LIST, [text.encode()], f"{WRITABLE}, or make room", folders=True)
 
     def remove_refused(self, spare: Collection[str] = ()) -> None:
         """Remove builds that were received and refused; called only while no move goes on.

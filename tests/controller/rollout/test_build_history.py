@@ -70,6 +70,19 @@ def test_an_upload_to_a_full_disk_is_refused_as_such(tmp_path, history, monkeypa
     assert not history.place.exists()
 
 
+def test_what_to_do_about_a_list_that_a_full_disk_does_not_take_is_said(
+    tmp_path, history, monkeypatch
+):
+    """The event advised an option that a controller does not have."""
+    current = current_of(save(polarfly_build(3), tmp_path / "build"), None)
+    full = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    monkeypatch.setattr(
+        "compilers.tables.folders.written_file.replace_file", Mock(side_effect=full)
+    )
+    with pytest.raises(InputError, match=r"history.json: .*make its disk writable, or make room$"):
+        history.record_held(current, "alice")
+
+
 @pytest.mark.parametrize(
     ("spoil", "said"),
     [(wrong_route, "1 of 156 pairs"), (far_egress, "route_egress has values outside")],
