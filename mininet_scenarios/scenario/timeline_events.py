@@ -29,7 +29,7 @@ from compilers.wiring.shared_risk import (
     resolve_name,
     risk_groups,
 )
-from inventory.problems import InputError, Problem, did_you_mean
+from inventory.problems import InputError, KeyPath, Problem, did_you_mean
 from inventory.yamlfile import Document
 from mininet_scenarios.scenario.engine import Ability
 from mininet_scenarios.scenario.outage import (
@@ -102,11 +102,16 @@ def cases(
         other_planes: the other planes of the fabric. A moment about one of them is left out.
 
     Raises:
-        InputError: moments name switches or links that no plane has; all problems, with lines.
+        InputError: moments or `expect.paths` name switches or links that no plane has; all
+            problems, with lines.
     """
     reader = _MomentReader(build)
     all_cases: list[TimelineCase] = []
-    problems: list[Problem] = []
+    builds = (build, *other_planes, *(move.build for move in (moves or {}).values()))
+    problems = list(_path_problems(scenario.expect.paths, builds, ("expect", "paths"), document))
+    for number, moment in enumerate(scenario.timeline):
+        path = ("timeline", number, "expect", "paths")
+        problems += _path_problems(moment.expect.paths, builds, path, document)
     for number, moment in enumerate(scenario.timeline):
         try:
             if moves and number in moves:
@@ -122,6 +127,37 @@ def cases(
     if problems:
         raise InputError(problems)
     return tuple(all_cases)
+
+
+def _path_problems(
+    paths: Iterable[Iterable[str]],
+    builds: Sequence[Build],
+    key: KeyPath,
+    document: Document | None,
+) -> Iterator[Problem]:
+    """The problems of paths that name switches which none of these builds has.
+
+    Args:
+        paths: the names of the switches of each path.
+        builds: all planes of the fabric, and all builds that it moves to.
+        key: the key of the paths in the scenario's file.
+        document: the scenario's file; None without one.
+    """
+    for node in dict.fromkeys(node for path in paths for node in path):
+        errors = []
+        for build in builds:
+            try:
+                find_switch(build, node)
+            except InputError as error:
+                errors.append(error)
+        if len(errors) < len(builds):
+            continue
+        for problem in errors[0].problems:
+            yield (
+                document.problem(key, problem.required, problem.given, problem.todo)
+                if document
+                else replace(problem, key=".".join(map(str, key)))
+            )
 
 
 def with_line_of_moment(

@@ -325,6 +325,22 @@ def test_paths_are_checked_on_engines_that_know_them(tmp_path):
     ]
 
 
+def test_paths_over_nodes_that_are_not_there_are_refused_before_anything_runs(tmp_path):
+    """They were, without a file and a line, once the fabric was up and all pairs were checked."""
+    file = tmp_path / "scenario.yaml"
+    file.write_text(
+        "name: x\nengine: model\nfabric: {name: lab, topology: {family: polarfly, q: 3}}\n"
+        "timeline: [{link_down: 0-1, expect: {paths: [[0, 44]]}}]\n"
+        "expect: {paths: [[0, 1], [0, n99, 2]]}\n"
+    )
+    with pytest.raises(InputError) as refused:
+        plan(load_scenario(str(file)))
+    first, second = map(str, refused.value.problems)
+    assert f"{file}:5: expect.paths: required a node" in first
+    assert "given n99" in first
+    assert f"{file}:4: timeline[0].expect.paths: required a node" in second
+
+
 def test_events_at_their_times_are_watched_by_the_probe_alone(tmp_path):
     file = tmp_path / "scenario.yaml"
     file.write_text(
