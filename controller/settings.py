@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 ForeignRows = Literal["keep", "remove"]
 """The treatment of foreign rows and groups."""
 FRAME_RATE = 1000.0
-"""Most LLDP frames a second that the controller sends."""
+"""Most LLDP frames a second that the controller sends out of ports to other switches."""
 PATIENCE = 5.0
 """Seconds that a switch may be disconnected before traffic is routed around it."""
 ARRIVAL = 30.0
@@ -249,7 +249,8 @@ class Duties:
     discover: bool = False
     """Whether LLDP frames are sent."""
     rate: float = FRAME_RATE
-    """The most LLDP frames a second."""
+    """The most LLDP frames a second out of ports to other switches. Those of free ports come on
+    top."""
     patience: float = PATIENCE
     """Seconds that a switch may be disconnected before traffic is routed around it."""
     arrival: float = ARRIVAL

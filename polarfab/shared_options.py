@@ -210,7 +210,10 @@ SHARED: dict[str, dict[str, Any]] = {
         "help": "Hosts per switch",
     },
     "--q": {"type": int, "help": "Order of the field, a prime power"},
-    "--supernode": {"metavar": "KIND", "help": "PolarStar: inductive-quad, paley or complete"},
+    "--supernode": {
+        "metavar": "KIND",
+        "help": "PolarStar: inductive-quad, paley, bdf, cayley or complete",
+    },
     "--degree": {"type": int, "help": "PolarStar: degree of the supernode"},
     "--engine": {
         "type": click.Choice(["auto", "mininet", "ovs-fabric", "linux", "frr", "model"]),

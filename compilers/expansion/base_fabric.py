@@ -51,7 +51,10 @@ class BaseFabric:
         """Return why `count` more clusters of a kind cannot be added; [] if they can."""
         if self.method not in ("", method):
             given = f"{method}, where {self.count} by {self.method} were added"
-            return [Problem(f"more clusters by {self.method}", given, "", key="clusters")]
+            required = f"more clusters by {self.method}"
+            if self.method == "nucleus":  # of which a fabric has one
+                required = "a fabric that has not grown by the nucleus"
+            return [Problem(required, given, "", key="clusters")]
         if count < 1 or self.method == "":
             return growth_problems(self.first, method, count)
         return [

@@ -3,7 +3,8 @@
 The keeper (`controller.upkeep.repair_keeper`) sends the packet-outs of `due`, and passes packet-ins
 to `received`. `controller.upkeep.link_state` evaluates the result (`sight`, `miswired`).
 
-Connected switches send in turn, at most `rate` frames a second in all. A frame that arrives at
+Connected switches send in turn, at most `rate` frames a second in all out of ports to other
+switches, and besides a frame a turn out of each free port. A frame that arrives at
 another switch shows a cable in one direction. A planned link counts as seen if frames have arrived
 in both directions within three turns. `controller.upkeep.link_silence` decides which links carry
 nothing. A port that receives frames from another port than planned is miswired; the as-wired check
@@ -105,7 +106,7 @@ class Discovery:
 
     Args:
         wiring: the planned cables.
-        rate: the most frames a second.
+        rate: the most frames a second out of ports to other switches.
         key: the key of the frames' signatures; None for a random one.
 
     Attributes:

@@ -358,6 +358,13 @@ def test_what_a_grown_fabric_refuses(tmp_path: Path, method: str, count: int, wo
         grow(grown, method, count)
 
 
+def test_a_fabric_that_has_grown_by_the_nucleus_does_not_grow_again(tmp_path: Path) -> None:
+    """The message asked for more clusters by nucleus, of which there is one."""
+    grown = grow(build(tmp_path, 4), "nucleus", 1).build
+    with pytest.raises(InputError, match="required a fabric that has not grown by the nucleus"):
+        grow(grown, "fan", 1)
+
+
 def test_a_fabric_that_is_not_whole_does_not_grow(tmp_path: Path) -> None:
     build(tmp_path, 3, inventory="")
     part = partly_installed(load_fabric(tmp_path / "fabric.yaml"), range(2))
