@@ -206,11 +206,9 @@ class ModelEngine(Engine):
     def _send_probe(self) -> None:
         """Send the probe's packets until now, on the paths since the last change."""
         if self.probe:
-            ends = self.hosts.ends(self.probe.pairs)
-            source, destination = self.hosts.switch[ends].T
-            hops = self.current.first_path_hops[source, destination]
-            take_part = (ends >= 0).all(axis=1)
-            self.probe.send(self.clock, np.where(take_part, hops, np.int8(SILENT)))
+            pairs = self.hosts.switch_pairs(self.probe.pairs)
+            hops = self.current.first_path_hops[pairs.source, pairs.destination]
+            self.probe.send(self.clock, np.where(pairs.take_part, hops, np.int8(SILENT)))
 
 
 class _Probe:

@@ -253,12 +253,18 @@ class Timeline:
     def _open_window(
         self, what: str, begin: float, prediction: Prediction, case: TimelineCase | None = None
     ) -> None:
-        """Open the window of an event for the probe, if one runs."""
-        ends = self.current_examiner.hosts.ends(self.probed_pairs or ())
-        take_part = (ends >= 0).all(axis=1)  # bool[n], whether both hosts of a pair are there
-        switches = tuple(self.current_examiner.hosts.switch[ends].T)
-        fewest = np.where(take_part, prediction.fewest_hops[switches], SILENT)
-        most = np.where(take_part, prediction.most_hops[switches], 0)
+        """Open the window of an event for the probe, if one runs.
+
+        During a move, nothing is promised to the pairs of a host that the next build lacks.
+        """
+        probed = self.probed_pairs or ()
+        pairs = self.current_examiner.hosts.switch_pairs(probed)
+        switches = pairs.source, pairs.destination
+        promised = pairs.take_part
+        if self.next_examiner is not None:
+            promised = promised & self.next_examiner.hosts.switch_pairs(probed).take_part
+        fewest = np.where(promised, prediction.fewest_hops[switches], SILENT)
+        most = np.where(pairs.take_part, prediction.most_hops[switches], 0)
         self.windows.append(Window(what, begin, fewest, most, case))
 
     def _send_round(self, case: TimelineCase, prediction: Prediction) -> PacketRound:

@@ -99,6 +99,14 @@ class HostSample:
         """int64[n, 2]: the numbers of both hosts of each pair, SILENT for a missing host."""
         return self.numbers([name for pair in pairs for name in pair]).reshape(-1, 2)
 
+    def switch_pairs(self, pairs: Sequence[HostPair]) -> SwitchPairs:
+        """The switches of both hosts of each pair."""
+        ends = self.ends(pairs)
+        take_part = (ends[:, 0] >= 0) & (ends[:, 1] >= 0)
+        switches = np.zeros_like(ends)
+        switches[take_part] = self.switch[ends[take_part]]
+        return SwitchPairs(take_part, switches[:, 0], switches[:, 1])
+
     def pairs(self, numbers: NDArray[np.int64]) -> list[HostPair]:
         """The names of pairs, int64[n, 2]."""
         return [(self.names[i], self.names[j]) for i, j in numbers.tolist()]
@@ -108,6 +116,18 @@ class HostSample:
         packets = np.zeros((switches, switches), np.int64)
         np.add.at(packets, (self.switch[:, None], self.switch), counts)
         return packets
+
+
+@dataclass(frozen=True, slots=True)
+class SwitchPairs:
+    """The switches of n pairs of hosts."""
+
+    take_part: NDArray[np.bool_]
+    """bool[n], whether both hosts of a pair take part."""
+    source: NDArray[np.int64]
+    """int64[n], the switch of the first host; 0 for a pair that does not take part."""
+    destination: NDArray[np.int64]
+    """int64[n], the same of the second host."""
 
 
 @dataclass(frozen=True, slots=True)

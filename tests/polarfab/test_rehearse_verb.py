@@ -72,6 +72,21 @@ def test_renumbered_hosts_cannot_be_rehearsed(fabrics, polarfab):
     assert (code, words in err) == (2, True)
 
 
+@pytest.mark.parametrize(("hosts", "checked"), [(1, 156), (0, 0)])
+def test_hosts_that_go_are_promised_nothing(fabrics, polarfab, hosts, checked):
+    for name, number in (("two", 2), ("new", hosts)):
+        text = FABRIC.format("inventory.yaml", f"hosts_per_node: {number}\n")
+        (fabrics / f"{name}.yaml").write_text(text)
+    assert polarfab("compile", "two.yaml", "-o", "two")[0] == 0
+    assert polarfab("compile", "new.yaml", "-o", "new", "--from", "two")[0] == 0
+    ends = ("new", "--from", "two")
+    code, out, _ = polarfab("rehearse", *ends, "--engine", "model", "--interval", "0.5", "--json")
+    found = json.loads(out)
+    required = {check["name"]: check["required"] for check in found["checks"]}
+    assert (code, found["passed"]) == (0, True)
+    assert required["new build, every pair: delivered"] == checked
+
+
 @pytest.mark.live
 def test_auto_is_the_model_where_mininet_lacks_an_ability(tmp_path, polarfab):
     file = tmp_path / "scenario.yaml"
