@@ -65,7 +65,7 @@ RADIXES = range(8, 129)
 )
 @shared("--pattern", meaning="for --show load; by default uniform")
 @shared("--from", meaning="for --show rounds", parameter="old")
-@output_option("FILE.svg, .html or .png", required=True)
+@output_option("FILE.svg or FILE.html; a plot as FILE.svg or FILE.png", required=True)
 @json_option
 def command(
     subjects: tuple[str, ...],
