@@ -920,6 +920,36 @@ def test_what_is_known_of_a_switch_is_forgotten_where_it_is_planned() -> None:
     assert kinds(links, 110.0) == ["drained"]
 
 
+@pytest.mark.parametrize("told_by", ["description", "port status", "discovery"])
+def test_a_recorded_failure_counts_as_broken_once_an_end_or_discovery_says_so(told_by: str) -> None:
+    before, cables = fabric()
+    wiring, ends = before.wiring, cables.ends[7].tolist()
+    unseen = np.arange(len(cables.ends)) == 7
+    if told_by == "discovery":
+        before.update_seen(unseen, ~unseen, 1.0)
+    else:
+        for end in ends:
+            before.set_port(end[0], int(wiring.port[tuple(end)]), DOWN, 1.0)
+    before.update(1.0)
+    links, (vertex, link) = Links(wiring, Duties(discover=True)), ends[0]
+    links.take_over(before.as_record(1.0, 1000.0), 2.0, 1001.0)
+    other, other_link = cables.ends[0, 0].tolist()
+    links.set_port(other, int(wiring.port[other, other_link]), DOWN, 2.0)
+    links.update(2.0)
+    assert links.dead[vertex, link]
+    assert not links.broken[vertex, link], "it may have come back"
+    port = int(wiring.port[vertex, link])
+    if told_by == "description":
+        works = {int(number): "" for number in wiring.port[vertex] if number}
+        links.set_ports(vertex, works | {port: DOWN}, 3.0)
+    elif told_by == "port status":
+        links.set_port(vertex, port, DOWN, 3.0)
+    else:
+        links.update_seen(unseen, ~unseen, 3.0)
+    assert links.update(3.0).has_changed
+    assert links.broken[vertex, link]
+
+
 def test_switches_that_a_build_installs_are_drained_until_they_hold_their_program() -> None:
     """A build that was loaded while they were away led packets through them, for 30 s."""
     half, there = half_planned()
