@@ -556,6 +556,7 @@ class Mover:
             self.fabric.tell(events.BuildInherited(record.target or record.build, current.identity))
         if old is not current:
             self.fabric.load(old)
+            self.keeper.take_over(record.link_state)  # by the names of its own build
         if update is None:
             return
         if record.round >= update.last_round:
