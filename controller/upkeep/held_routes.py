@@ -210,6 +210,12 @@ class UsedParts(NamedTuple):
     transit: NDArray[np.bool_]
     """bool[S], the switches that pass packets on to others."""
 
+    def joined_with(self, other: UsedParts | None) -> UsedParts:
+        """These and others; None for no others."""
+        if other is None:
+            return self
+        return UsedParts(self.links | other.links, self.transit | other.transit)
+
 
 def parts_used(intact: IntactBuild, differing: dict[int, DifferingRoutes]) -> UsedParts:
     """What the routes lead over that switches hold instead of those of their programs.
@@ -273,9 +279,14 @@ def held_routes_loop(
     destinations = covered_destinations(routes, prefix)
     next_switch = tables.fib.next_switch(destinations)  # int32[S, D]
     next_switch[[*unread]] = LOST
-    covers = (prefix[:, None] == destinations) | (prefix[:, None] == routes.aggregate[destinations])
-    row, column = np.nonzero(covers)
-    at = switch[row]  # where each packet is
+    # A packet for each destination of each of the routes: where it is, and the column of its
+    # destination. An aggregate has several destinations.
+    is_aggregate = prefix >= len(next_switch)
+    covers = prefix[is_aggregate, None] == routes.aggregate[destinations]
+    row, columns_of_aggregates = np.nonzero(covers)
+    columns_of_switches = np.searchsorted(destinations, prefix[~is_aggregate])
+    at = np.concatenate((switch[~is_aggregate], switch[is_aggregate][row]))
+    column = np.concatenate((columns_of_switches, columns_of_aggregates))
     for _ in range(MOST_HOPS):
         following = next_switch[at, column]
         goes_on = (following >= 0) & (following != at)

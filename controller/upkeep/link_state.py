@@ -456,6 +456,11 @@ class Links:
         return self.cables.at_both_ends(self._known_broken)
 
     @property
+    def broken_or_recorded(self) -> NDArray[np.bool_]:
+        """bool[S, K]: these, and the links of which only a record says so."""
+        return self.cables.at_both_ends(self._broken)
+
+    @property
     def _known_broken(self) -> NDArray[np.bool_]:
         """bool[E]: the broken links, without those of which only a record says so."""
         return self._broken & ~self._unconfirmed
@@ -821,7 +826,6 @@ class Links:
             if is_broken == self._broken[number]:
                 continue
             self._broken[number], self.links_changed = is_broken, True
-            self._unconfirmed[number] = False
             if is_broken:
                 reason = fault if is_down else "not seen"
             else:

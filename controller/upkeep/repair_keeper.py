@@ -67,6 +67,7 @@ from controller.upkeep.background import Backoff, Start, at_once
 from controller.upkeep.discovery_alarms import MOST_NAMED
 from controller.upkeep.held_routes import (
     HeldRouteReadings,
+    UsedParts,
     held_routes_loop,
     parts_used,
     tables_as_held,
@@ -109,7 +110,7 @@ class _TablesBefore(NamedTuple):
 
     repair: RepairedTables
     failures: Failures
-    in_force: Failures
+    held_parts: UsedParts | None
 
 
 @dataclass(slots=True)
@@ -153,9 +154,6 @@ class _BuildUpkeep:
     """The tables that are in force."""
     failures: Failures
     """What the tables of the programs lead around."""
-    in_force: Failures
-    """What the rows of the switches lead around: `failures`, without the broken links and the
-    failed switches that held routes lead over."""
     links: Links
     """The state of each link."""
     backoff: Backoff
@@ -166,11 +164,35 @@ class _BuildUpkeep:
     """The change that is not computed yet."""
     change: _Change = field(default_factory=_Change)
     """The change under way, or the last one."""
-    starts_from_held: bool = False
-    """Whether `repair` has routes as switches were read to hold them, and no change has been made
-    since: a switch that was not read may not fit to them."""
+    held_parts: UsedParts | None = None
+    """What the routes of `repair` lead over that switches were read to hold; None unless it has
+    such routes. A switch that was not read may not fit to them."""
     is_told_to_wait: bool = False
     """Whether it was reported that a change waits, since one was last made as a whole."""
+
+    @property
+    def in_force(self) -> Failures:
+        """What the rows of the switches lead around: `failures`, without the broken links and the
+        failed switches that held routes lead over.
+        """
+        held = self.held_parts
+        if held is None:
+            return self.failures
+        links = self.links
+        failed_links = links.dead & links.broken_or_recorded
+        return self.failures.without(held.links & failed_links, held.transit & self._lacking)
+
+    @property
+    def _lacking(self) -> NDArray[np.bool_]:
+        """bool[S], the drained switches that were read not to hold their program."""
+        return self.links.drained & self.links.lacking_program
+
+    def leads_through(self, vertex: int) -> bool:
+        """Whether the rows of other switches lead packets through a switch, for others."""
+        if not self.failures.drained[vertex]:
+            return True
+        held = self.held_parts
+        return held is not None and bool(held.transit[vertex] & self._lacking[vertex])
 
     @property
     def is_waiting(self) -> bool:
@@ -231,7 +253,7 @@ class Keeper(Upkeep):
     def has_transit(self, vertex: int) -> bool:
         """Whether traffic is routed through a switch."""
         upkeep = self._upkeep_of_switch(vertex)
-        return upkeep is None or not upkeep.in_force.drained[vertex]
+        return upkeep is None or upkeep.leads_through(vertex)
 
     def is_cabled(self, vertex: int) -> bool:
         """Whether a switch that is not in sync may forward, as far as its neighbours report."""
@@ -261,7 +283,7 @@ class Keeper(Upkeep):
         upkeep = self._upkeep_in_charge()
         if upkeep is None:
             return False
-        return self.rounds.busy or bool(upkeep.held_routes) or upkeep.starts_from_held
+        return self.rounds.busy or bool(upkeep.held_routes) or upkeep.held_parts is not None
 
     @property
     def change_number(self) -> int | None:
@@ -367,7 +389,7 @@ class Keeper(Upkeep):
         upkeep.backoff.succeeded()
         self.repairs += 1
         upkeep.repair, upkeep.failures = detour.repair, detour.failures
-        upkeep.in_force = detour.failures
+        upkeep.held_parts = None
         upkeep.change.make_event = detour.make_event
         upkeep.encoder.set_tables(detour.repair.tables)
 
@@ -532,8 +554,8 @@ class Keeper(Upkeep):
         """
         if not self.duties.repair:
             return
-        if failures:
-            upkeep.failures = upkeep.in_force = failures
+        if not failures.equals(upkeep.failures):
+            upkeep.failures, upkeep.held_parts = failures, None
             upkeep.repair = failures.tables_around(upkeep.intact)
             upkeep.encoder.set_tables(upkeep.repair.tables)
         upkeep.next_change.is_due = not failures.equals(Failures.of(upkeep.links))
@@ -570,7 +592,6 @@ class Keeper(Upkeep):
             intact=intact,
             repair=no_failures.tables_around(intact),
             failures=no_failures,
-            in_force=no_failures,
             links=links,
             backoff=Backoff(self.fabric.clock),
             held_routes=HeldRouteReadings({*range(build.tables.switches)}),
@@ -656,7 +677,7 @@ class Keeper(Upkeep):
         self.rounds.stop()
         upkeep.change.make_event, upkeep.change.is_interrupted = None, True
         if upkeep.change.before is not None:  # what switches have of it is read as held routes
-            upkeep.repair, upkeep.failures, upkeep.in_force = upkeep.change.before
+            upkeep.repair, upkeep.failures, upkeep.held_parts = upkeep.change.before
             upkeep.encoder.set_tables(upkeep.repair.tables)
         upkeep.next_change.is_due = True
         self._delay_next_change(upkeep)
@@ -832,18 +853,17 @@ class Keeper(Upkeep):
         if waits and self._awaits_switch(upkeep, counts_slow=not has_failed_link):
             return
         upkeep.repair = tables_as_held(upkeep.intact, upkeep.repair, held_routes.by_vertex)
-        used, broken = parts_used(upkeep.intact, held_routes.by_vertex), Failures.broken(links)
-        upkeep.in_force = upkeep.in_force.without(
-            used.links & broken.dead, used.transit & broken.drained
-        )
+        used = parts_used(upkeep.intact, held_routes.by_vertex)
+        upkeep.held_parts = used.joined_with(upkeep.held_parts)
         upkeep.encoder.set_tables(upkeep.repair.tables)
-        upkeep.starts_from_held = upkeep.next_change.is_due = True
+        upkeep.next_change.is_due = True
         unread = held_routes.not_yet_in_sync - held_routes.by_vertex.keys()
         upkeep.next_change.ends_loop = held_routes_loop(
             upkeep.repair, held_routes.by_vertex, unread
         )
         is_broken = not upkeep.in_force.equals(upkeep.failures)
         upkeep.next_change.is_urgent |= is_broken or upkeep.next_change.ends_loop
+        upkeep.next_change.awaits_unreachable = frozenset()
         self._set_wait(upkeep.next_change, ROUND_PATIENCE, for_slow=False)
         for vertex in held_routes.take():
             if switch := self.fabric.present.get(vertex):
@@ -910,9 +930,9 @@ class Keeper(Upkeep):
         if repair is None:
             upkeep.change.is_urgent = False
             return None
-        upkeep.change.before = _TablesBefore(upkeep.repair, upkeep.failures, upkeep.in_force)
+        upkeep.change.before = _TablesBefore(upkeep.repair, upkeep.failures, upkeep.held_parts)
         upkeep.repair, upkeep.failures = repair.tables, repair.failures
-        upkeep.in_force, upkeep.starts_from_held = repair.failures, False
+        upkeep.held_parts = None
         upkeep.change.make_event = repair.make_event
         upkeep.encoder.set_tables(repair.tables.tables)
         self._drop_outdated_messages(upkeep.encoder, repair)
