@@ -638,7 +638,8 @@ class Mover:
         if self.survey.unverified_record is not None:
             self.record_state()
             return
-        if self.fabric.survey is None and self.folder_sync.move_is_due(self._is_in_place):
+        may_move = self.fabric.survey is None and not self.keeper.holds_mixture
+        if may_move and self.folder_sync.move_is_due(self._is_in_place):
             self._prepare_move_to_folder()
         if self.trial and self.fabric.identity != self.trial.build:
             self.trial = None
@@ -689,6 +690,9 @@ class Mover:
         """
         fabric = self.fabric
         if self.busy or fabric.current is not current:
+            return
+        if self.keeper.holds_mixture:
+            self.folder_sync.moves_to_folder = True  # later
             return
         try:
             if error is not None:

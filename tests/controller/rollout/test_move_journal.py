@@ -1595,6 +1595,20 @@ def test_it_comes_so_too_without_a_switch_and_long_after_the_restart(site, late,
     assert load(site.folder).identity == site.new.identity
 
 
+def test_it_does_not_come_while_switches_may_hold_rows_of_several_tables(site, monkeypatch):
+    """It came 30 s after the first switch was read, whatever was going on (live 325 packets)."""
+    site.until(site.mover.history.kept_builds)
+    save(build(SMALL, POLICY), site.folder)
+    monkeypatch.setattr(Keeper, "holds_mixture", True)
+    site.start(watched=True)
+    site.mover.history.unverified = True
+    for _ in range(1000):
+        site.step()
+        assert not site.mover.busy
+    monkeypatch.setattr(Keeper, "holds_mixture", False)
+    site.until(lambda: site.holds(site.new.identity))
+
+
 def test_it_does_not_come_while_a_switch_is_missing_that_forwards(site):
     """This switch cannot be changed, and traffic cannot be led around it."""
     site.until(site.mover.history.kept_builds)
