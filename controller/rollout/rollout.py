@@ -297,10 +297,11 @@ class Rollout:
                 self._stop(f"{names} became amiss: ask again, traffic is led around it first")
                 return
             if not self.accepts_absent and (forwarding := self._forwarding_unread()):
-                names = ", ".join(fabric.names[v] for v in forwarding[:MOST_NAMED])
+                names = first_names([fabric.names[v] for v in forwarding], MOST_NAMED)
                 self._stop(
-                    f"{names} cannot be changed, forwards, and traffic cannot be led around it: "
-                    "ask again when it is in sync, or when its links are down"
+                    "traffic would be led through switches that forward and cannot be changed "
+                    f"({names}): ask again; if traffic cannot be led around them, when they are in "
+                    "sync, or when their links are down"
                 )
                 return
             self.state = "forth"
