@@ -385,6 +385,8 @@ JSON_OF = (
     "plan larger --from build",
     "diff larger --from build",
     "folder build",
+    "check spec fabric.yaml",
+    "emulate build --engine model",
     "targets frr",
     "design --radix 8",
     "draw build -o lab.svg",
@@ -392,11 +394,15 @@ JSON_OF = (
 """The commands whose JSON is shown; a `--json` is added to each."""
 
 
+ABOUT_JSON = """What verbs print with `--json`: keys and types, seen on `examples/lab`. `null`, `[]`
+and `{}` stand for what this example does not have. Not every verb is here: the help of a verb says
+whether it has `--json`."""
+"""The text above the forms."""
+
+
 def json_forms() -> Iterator[str]:
     """The forms of what --json prints: each verb is run on examples/lab, values become types."""
-    about = "What verbs print with `--json`: keys and types, seen on `examples/lab`."
-    absent = "`null`, `[]` and `{}` stand for what this example does not have."
-    yield _head("JSON", f"{about} {absent}")
+    yield _head("JSON", ABOUT_JSON)
     with TemporaryDirectory() as folder, chdir(folder):
         for file in ("fabric.yaml", "inventory.yaml"):
             shutil.copy(ROOT / "examples" / "lab" / file, file)
@@ -405,7 +411,7 @@ def json_forms() -> Iterator[str]:
             if not result.stdout.startswith(("{", "[")):
                 raise RuntimeError(f"polarfab {words}: {result.output} {result.exception!r}")
             form = json.dumps(shape(json.loads(result.stdout)), indent=2, ensure_ascii=False)
-            verb = re.match(r"(hosts )?\w+", words)[0]  # type: ignore[index]
+            verb = re.match(r"((hosts|check) )?\w+", words)[0]  # type: ignore[index]
             yield f"## {verb}\n\n`polarfab {words} --json`\n\n```json\n{form}\n```\n\n"
 
 
