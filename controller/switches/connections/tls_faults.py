@@ -246,7 +246,7 @@ class TlsFaults:
         Args:
             before: the others.
             now: the time, in seconds since the epoch.
-            signers: the names of the authorities of connected switches, as in messages.
+            signers: the names of the authorities of switches, as in messages; none if unknown.
         """
         # What was wrong when they were read may be hidden by what has expired since.
         had = (*before.problems(now), *before._refusals, *before._refusals_now())
@@ -264,23 +264,26 @@ class TlsFaults:
             given = f"a file without {first_names(names_of, MOST_NAMED)}"
             problems.append(self._unfit("tls_cert", CHAIN, given))
         problems += [problem for problem in self._spoilt(before) if problem.key not in keys]
-        names = {_name(authority.subject) for authority in self.authorities}
-        powerless = before._needed(signers) & before._signers & (names - self._signers)
+        powerless = before._needed(signers) & before._signers & (self.names() - self._signers)
         if powerless and "tls_ca" not in keys:
             given = f"{first_names(sorted(powerless), MOST_NAMED)}, which may not any more"
             problems.append(self._unfit("tls_ca", SIGNER, given))
         return problems
 
+    def names(self) -> set[str]:
+        """The names of our authorities, as in messages."""
+        return {_name(authority.subject) for authority in self.authorities}
+
     def _needed(self, signers: Collection[str]) -> set[str]:
         """The names of the authorities that switches need whose authorities have these names.
 
         Those of switches may be intermediate ones that only they know. Then each of ours may be
-        above them.
+        above them. So it may if none is known: all switches may be away.
         """
         named: dict[str, list[Certificate]] = {}
         for authority in self.authorities:
             named.setdefault(_name(authority.subject), []).append(authority)
-        if not named.keys() >= {*signers}:
+        if not signers or not named.keys() >= {*signers}:
             return {*named}
         chains = [one for name in signers for one in named[name]]
         for one in chains:  # and those that are added to it

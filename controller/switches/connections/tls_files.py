@@ -30,6 +30,8 @@ BOM = b"\xef\xbb\xbf"
 """What some editors put before a text in UTF-8."""
 LONGEST_LOOK = 5.0
 """Seconds after which a look at the files that has not ended counts as a failure of a disk."""
+MOST_SIGNERS = 100
+"""Most authorities of switches that are remembered. If there are more, each of ours is needed."""
 LONGEST_NAME = 255
 """The longest name in a certificate that may be a node's."""
 
@@ -78,8 +80,9 @@ class TlsFiles:
         """The revocation lists of each authority by its `issuer_words`, the newest last."""
         self._connections: Counter[str] = Counter()
         """How many connections each node has."""
-        self._signers: Counter[tuple[str, ...]] = Counter()
-        """How many connections have certificates of each authority, by its `issuer_words`."""
+        self._signers: set[str] = set()
+        """The names of the authorities of all switches that have connected, as in messages. Those
+        that are away come back with them."""
         self._last_stamp = _stamp(tls)
         """The stamp of the files at the last look."""
         self._stamp_when_read = self._last_stamp
@@ -126,7 +129,7 @@ class TlsFiles:
             "authority": [Span.of(authority).end for authority in authorities],
             "revocation list": [end for end in map(_end_of, lists) if end < inf],
         }
-        signers = [*map(printable_name, list(self._signers))]
+        signers = self._signers.copy() if len(self._signers) < MOST_SIGNERS else set()
         if self._faults and (worse := faults.worse_than(self._faults, time(), signers)):
             raise InputError(worse)
         if _stamp(self.tls) != stamp:
@@ -136,6 +139,8 @@ class TlsFiles:
                 given="files that change",
                 todo="wait until they are written",
             )
+        if self._faults:
+            self._signers -= self._faults.names() - faults.names()
         self.switches, self.store, self._faults = switches, store, faults
         self.expires = {file: min(moments) for file, moments in ends.items() if moments}
         self.contents = contents
@@ -257,7 +262,8 @@ class TlsFiles:
         Args:
             certificate: as `SSLSocket.getpeercert` has it.
         """
-        self._signers[issuer_words(certificate)] += 1
+        if len(self._signers) < MOST_SIGNERS:
+            self._signers.add(printable_name(issuer_words(certificate)))
         end = certificate.get("notAfter")
         if end:
             nodes = self.nodes(certificate)
@@ -266,9 +272,6 @@ class TlsFiles:
 
     def remove_connection(self, certificate: Mapping[str, Any]) -> None:
         """Count a connection with this certificate no more; its peer may have another one."""
-        self._signers[issuer_words(certificate)] -= 1
-        if self._signers[issuer_words(certificate)] < 1:
-            del self._signers[issuer_words(certificate)]
         for node in self.nodes(certificate):
             self._connections[node] -= 1
             if self._connections[node] < 1:

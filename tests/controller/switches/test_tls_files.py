@@ -588,7 +588,7 @@ def test_a_fault_that_was_there_before_is_no_reason_when_another_one_joins_it(tl
 
 @pytest.mark.parametrize(
     ("of_switches", "is_taken"),
-    [((), True), (("root",), True), (("root", "second"), False), (("only they know",), False)],
+    [((), False), (("root",), True), (("root", "second"), False), (("only they know",), False)],
 )
 def test_an_authority_of_switches_has_to_stay_one(tls, of_switches, is_taken):
     """One that signs controllers alone was not to be renewed for servers alone."""
@@ -603,13 +603,50 @@ def test_an_authority_of_switches_has_to_stay_one(tls, of_switches, is_taken):
     for_servers = (AUTHORITY, use("SERVER_AUTH"))
     renewed = signed("second", SECOND, "second", SECOND, extensions=for_servers)
     tls.authority.write_bytes(root(AUTHORITY) + renewed)
+    for certificate in shown:
+        files.remove_connection(certificate)
     if not is_taken:
-        with pytest.raises(InputError, match="second, which may not any more"):
-            looked(files, now=True)
-        for certificate in shown:
-            files.remove_connection(certificate)
+        for _ in range(2):
+            with pytest.raises(InputError, match="second, which may not any more"):
+                looked(files, now=True)
+        return
     assert looked(files, now=True)
     assert files.new_faults(time()) == []
+
+
+def test_an_authority_that_was_left_out_is_needed_no_more(tls):
+    """It would be one that only switches know: then each of ours is needed."""
+    tls = replace(tls, revoked=None)
+    put_key(tls, KEY)
+    tls.certificate.write_bytes(own())
+    middle_root = signed("middle", MIDDLE, "middle", MIDDLE)
+    tls.authority.write_bytes(root(AUTHORITY) + SECOND_ROOT + middle_root)
+    files = TlsFiles(tls)
+    for name in ("root", "middle"):
+        files.add_connection({"issuer": ((("commonName", name),),)})
+    tls.authority.write_bytes(root(AUTHORITY) + SECOND_ROOT)
+    assert looked(files, now=True)
+    for_servers = (AUTHORITY, use("SERVER_AUTH"))
+    renewed = signed("second", SECOND, "second", SECOND, extensions=for_servers)
+    tls.authority.write_bytes(root(AUTHORITY) + renewed)
+    assert looked(files, now=True)
+
+
+def test_too_many_authorities_of_switches_are_not_remembered(tls):
+    """Then each of ours is needed, as if none were known."""
+    tls = replace(tls, revoked=None)
+    put_key(tls, KEY)
+    tls.certificate.write_bytes(own())
+    many = [signed(f"{at}", SECOND, f"{at}", SECOND) for at in range(tls_files.MOST_SIGNERS)]
+    tls.authority.write_bytes(b"".join((root(AUTHORITY), SECOND_ROOT, *many)))
+    files = TlsFiles(tls)
+    for at in range(tls_files.MOST_SIGNERS):
+        files.add_connection({"issuer": ((("commonName", f"{at}"),),)})
+    for_servers = (AUTHORITY, use("SERVER_AUTH"))
+    renewed = signed("second", SECOND, "second", SECOND, extensions=for_servers)
+    tls.authority.write_bytes(b"".join((root(AUTHORITY), renewed, *many)))
+    with pytest.raises(InputError, match="second, which may not any more"):
+        looked(files, now=True)
 
 
 def test_a_certificate_that_the_store_would_refuse_is_worse(tls):
