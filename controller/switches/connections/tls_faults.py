@@ -106,6 +106,8 @@ class TlsFaults:
     """Why the file of the authorities could not be read here, though OpenSSL takes it."""
     _refusals: list[Problem] = field(init=False)
     """How peers refused our certificate when the files were read."""
+    _accepting: frozenset[Peer] = field(init=False)
+    """The peers that accepted it then by the roots alone."""
     _has_roots: bool = field(init=False)
     """Whether some of the authorities have signed themselves."""
     _is_foreign: bool = field(init=False)
@@ -154,7 +156,7 @@ class TlsFaults:
         own = {*self.certificates}
         tops = [one for one in self.certificates if own.isdisjoint(self._issuers[one])]
         self.rehearsal.add_peers("own", map(_der, tops))
-        self._refusals = self._refusals_now()
+        self._refusals, self._accepting = self._refusals_now(), self._accepting_now()
         for authority in self.authorities:
             signed = [Span.of_list(crl) for crl in lists if _has_signed(authority, crl)]
             self._lists_of.setdefault(_name(authority.subject), []).extend(signed)
@@ -181,6 +183,14 @@ class TlsFaults:
                 required, given = ACCEPTED[peer]
                 problems.append(self._unfit("tls_cert", required, f"one {given}: {words}"))
         return problems
+
+    def _accepting_now(self) -> frozenset[Peer]:
+        """The peers that accept our certificate now by the roots alone."""
+        return frozenset(
+            peer
+            for peer in self.peers
+            if self._has_roots and not self.rehearsal.refusal(peer, "roots").words
+        )
 
     def _add_useless(self, required: str, given: str) -> None:
         """Add the problem that all our authorities lack something; none if they are unknown."""
@@ -263,6 +273,8 @@ class TlsFaults:
             names_of = [_name(authority.subject) for authority in forgotten]
             given = f"a file without {first_names(names_of, MOST_NAMED)}"
             problems.append(self._unfit("tls_cert", CHAIN, given))
+        if "tls_cert" not in {problem.key for problem in problems}:
+            problems += [problem for problem in self._lost(before) if problem not in had]
         problems += [problem for problem in self._spoilt(before) if problem.key not in keys]
         powerless = before._needed(signers) & before._signers & (self.names() - self._signers)
         if powerless and "tls_ca" not in keys:
@@ -295,11 +307,31 @@ class TlsFaults:
         if not (self._is_foreign and self.rehearsal.refusal("switch").number in NO_CHAIN):
             return []
         tops = [one for one in self._chains(lambda _: True) if not self._issuers[one]]
+        # If it came alone, peers got the others from `tls_ca`.
+        came = (*before.certificates[1:], *(before.authorities if before._accepting else ()))
         return [
             authority
-            for authority in before.certificates[1:]
+            for authority in dict.fromkeys(came)
             if not _is_root(authority) and any(_issuers(one, [authority]) for one in tops)
         ]
+
+    def _lost(self, before: TlsFaults) -> list[Problem]:
+        """How peers refuse our certificate that accept that of other files by the roots alone.
+
+        That others accept it, which trust all of the file, is no help to them. They may have the
+        roots of either file. What they say of a certificate of another authority is no reason.
+        """
+        problems = []
+        for peer in before._accepting | before._accepting_now():
+            refusals = [
+                self.rehearsal.refusal(peer, "roots", by) for by in (None, before.rehearsal)
+            ]
+            number, words = refusals[0]
+            is_of_another = number in FOUND_HERE or (number in NO_CHAIN and self._is_foreign)
+            if self._has_roots and not is_of_another and all(one.words for one in refusals):
+                required, given = ACCEPTED[peer]
+                problems.append(self._unfit("tls_cert", required, f"one {given}: {words}"))
+        return problems
 
     def _spoilt(self, before: TlsFaults) -> list[Problem]:
         """The problems of certificates with the signature of one in other files.

@@ -727,6 +727,43 @@ def test_a_chain_that_was_forgotten_is_missed(tls):
         assert looked(files, now=True), "it is of another authority"
 
 
+def test_an_authority_between_that_peers_got_from_our_authorities_is_missed(tls):
+    """OpenSSL sends it from there, but only if our certificate is alone in its file."""
+    tls = replace(tls, revoked=None)
+    put_key(tls, KEY)
+    tls.authority.write_bytes(root(AUTHORITY) + middle(AUTHORITY))
+    tls.certificate.write_bytes(BY_MIDDLE)
+    files = TlsFiles(tls)
+    tls.authority.write_bytes(root(AUTHORITY))
+    with pytest.raises(InputError, match="came with, given a file without middle"):
+        looked(files, now=True)
+    tls.authority.write_bytes(root(AUTHORITY) + middle(AUTHORITY))
+    renewed = own(by="middle", signer=MIDDLE)
+    for chain in (root(AUTHORITY), SECOND_ROOT):
+        tls.certificate.write_bytes(renewed + chain)
+        with pytest.raises(InputError, match="that they refuse: unable to get local issuer"):
+            looked(files, now=True)
+        assert TlsFiles(tls).new_faults(time()) == [], "peers may trust all of the file"
+    tls.certificate.write_bytes(renewed)
+    assert looked(files, now=True)
+    tls.certificate.write_bytes(renewed + middle(AUTHORITY))
+    tls.authority.write_bytes(root(AUTHORITY))
+    assert looked(files, now=True)
+    assert files.new_faults(time()) == []
+
+
+def test_the_roots_in_use_are_enough_for_a_certificate(tls):
+    """Peers may still have them, when ours are signed by others."""
+    tls = replace(tls, revoked=None)
+    put_key(tls, KEY)
+    tls.authority.write_bytes(root(AUTHORITY))
+    tls.certificate.write_bytes(own())
+    files = TlsFiles(tls)
+    tls.authority.write_bytes(SECOND_ROOT + signed("root", ROOT, "second", SECOND))
+    tls.certificate.write_bytes(own() + SECOND_ROOT)
+    assert looked(files, now=True)
+
+
 def with_ids(subject, key, issuer, signer, *extensions):
     """A certificate in DER with the key identifiers of both."""
     ids = (
