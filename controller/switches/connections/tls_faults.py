@@ -211,6 +211,14 @@ class TlsFaults:
         valid = (end for end in ends if not self._chain_fault(end))
         return next(valid, Span.of(self.certificates[0]).end)
 
+    def moments(self) -> Iterator[float]:
+        """When what is wrong may change, in seconds since the epoch."""
+        for certificate in self._issuers:
+            yield from Span.of(certificate)
+        for spans in self._lists_of.values():
+            for span in spans:
+                yield from span
+
     def _chains(self, may_be_in: Callable[[Certificate], bool]) -> list[Certificate]:
         """The certificates in chains from ours, ours first.
 

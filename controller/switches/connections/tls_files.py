@@ -30,6 +30,9 @@ BOM = b"\xef\xbb\xbf"
 """What some editors put before a text in UTF-8."""
 LONGEST_LOOK = 5.0
 """Seconds after which a look at the files that has not ended counts as a failure of a disk."""
+LONGEST_REFUSAL = 60.0
+"""Seconds after which refused files are judged again in any case: there may be thousands of
+certificates."""
 MOST_SIGNERS = 100
 """Most authorities of switches that are remembered. If there are more, each of ours is needed."""
 LONGEST_NAME = 255
@@ -49,6 +52,19 @@ class _RevocationList(NamedTuple):
     """Until when it is good, in seconds since the epoch."""
     serials: frozenset[int]
     """The serial numbers of the certificates that it revokes."""
+
+
+class _Refusal(NamedTuple):
+    """That files are worse than those in use, and until when they are not judged again."""
+
+    stamp: _Stamp
+    """The stamp of the files."""
+    signers: int
+    """How many authorities of switches were known."""
+    moment: float
+    """When a time in the files or in those in use passes next, in seconds since the epoch."""
+    end: float
+    """When it ends in any case, as `monotonic` has it."""
 
 
 NO_LIST = _RevocationList(inf, frozenset())
@@ -89,6 +105,8 @@ class TlsFiles:
         """The stamp of the files when they were read."""
         self._refused_stamp: _Stamp = ()
         """The stamp of files that could not be used, as was said; () before there were any."""
+        self._refusal: _Refusal | None = None
+        """The last refusal of files that were worse than those in use; None before any was."""
         self._look: Future[bool] | None = None
         """Whether there are new contexts, while a thread looks; None between two looks."""
         self._look_start = 0.0
@@ -129,9 +147,8 @@ class TlsFiles:
             "authority": [Span.of(authority).end for authority in authorities],
             "revocation list": [end for end in map(_end_of, lists) if end < inf],
         }
-        signers = self._signers.copy() if len(self._signers) < MOST_SIGNERS else set()
-        if self._faults and (worse := faults.worse_than(self._faults, time(), signers)):
-            raise InputError(worse)
+        if self._faults:
+            self._judge(faults, self._faults, stamp)
         if _stamp(self.tls) != stamp:
             raise InputError.of(
                 key="tls_cert",
@@ -149,6 +166,26 @@ class TlsFiles:
             serials = frozenset(entry.serial_number for entry in crl)
             lists_of.setdefault(_issuer_of(crl), []).append(_RevocationList(_end_of(crl), serials))
         self._lists = lists_of
+
+    def _judge(self, faults: TlsFaults, before: TlsFaults, stamp: _Stamp) -> None:
+        """Refuse files that are worse than those in use.
+
+        Args:
+            faults: their faults.
+            before: the faults of those in use.
+            stamp: their stamp.
+
+        Raises:
+            InputError: they are.
+        """
+        now, known = time(), self._signers.copy()
+        signers = known if len(known) < MOST_SIGNERS else set()
+        if worse := faults.worse_than(before, now, signers):
+            moments = (*faults.moments(), *before.moments())
+            moment = min((one for one in moments if one >= now), default=inf)
+            end = monotonic() + LONGEST_REFUSAL
+            self._refusal = _Refusal(stamp, len(known), moment, end)
+            raise InputError(worse)
 
     def look(self, start: Callable[[Callable[[], bool]], Future[bool]], now: bool = False) -> None:
         """Begin to read the files if they have changed; `has_new` tells when that has ended.
@@ -196,6 +233,8 @@ class TlsFiles:
         is_still_changing = self._last_stamp != before
         if not now and (self._last_stamp == self._stamp_when_read or is_still_changing):
             return False
+        if not now and self._is_refused():
+            return False
         try:
             self._load()
         except (InputError, OSError):
@@ -206,6 +245,17 @@ class TlsFiles:
             raise
         self._stamp_when_read = self._last_stamp
         return True
+
+    def _is_refused(self) -> bool:
+        """Whether the files were found worse than those in use, and still would be."""
+        refusal = self._refusal
+        return (
+            refusal is not None
+            and refusal.stamp == self._last_stamp
+            and refusal.signers == len(self._signers)
+            and time() <= refusal.moment
+            and monotonic() < refusal.end
+        )
 
     def new_faults(self, now: float) -> list[Problem]:
         """What is wrong with the files in use, of which each fault is returned once.

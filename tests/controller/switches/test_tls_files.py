@@ -11,7 +11,7 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
 from operator import attrgetter
-from time import time
+from time import monotonic, time
 
 import pytest
 import trustme
@@ -612,6 +612,47 @@ def test_an_authority_of_switches_has_to_stay_one(tls, of_switches, is_taken):
         return
     assert looked(files, now=True)
     assert files.new_faults(time()) == []
+
+
+def test_a_refused_renewal_is_judged_again_only_when_that_may_help(tls, monkeypatch):
+    """It was every two seconds, which took up to a third of a core."""
+    tls, judged, context = replace(tls, revoked=None), [], Tls.context
+    put_key(tls, KEY)
+    tls.certificate.write_bytes(own())
+    tls.authority.write_bytes(root(AUTHORITY) + SECOND_ROOT)
+    files = TlsFiles(tls)
+    for_servers = (AUTHORITY, use("SERVER_AUTH"))
+    renewed = signed("second", SECOND, "second", SECOND, extensions=for_servers)
+    touch(tls.authority, root(AUTHORITY) + renewed)
+    looked(files)
+    with pytest.raises(InputError, match="second, which may not any more"):
+        looked(files)
+
+    def counted(self, **options):
+        judged.append(options)
+        return context(self, **options)
+
+    def is_judged():
+        judged.clear()
+        assert not looked(files)
+        return bool(judged)
+
+    monkeypatch.setattr(Tls, "context", counted)
+    assert not is_judged()
+    later = monotonic() + tls_files.LONGEST_REFUSAL
+    monkeypatch.setattr(tls_files, "monotonic", lambda: later)
+    assert [is_judged(), is_judged()] == [True, False]
+    with monkeypatch.context() as patch:
+        passed = time() + 9.5 * 86400
+        patch.setattr(tls_files, "time", lambda: passed)
+        assert [is_judged(), is_judged()] == [True, False]
+    touch(tls.authority, root(AUTHORITY) + renewed + b"\n")
+    looked(files)
+    with pytest.raises(InputError, match="second, which may not any more"):
+        looked(files)
+    assert not is_judged()
+    files.add_connection({"issuer": ((("commonName", "root"),),)})
+    assert looked(files), "they do not need the other one"
 
 
 def test_an_authority_that_was_left_out_is_needed_no_more(tls):
