@@ -199,7 +199,8 @@ class Etcd:
             try:
                 return self._post(url, path, json.dumps(body))
             except ssl.SSLError as error:
-                last_error = Unavailable(f"{url}: {handshake_fault(error)}")
+                fault = handshake_fault(error, has_certificate=self._context is not None)
+                last_error = Unavailable(f"{url}: {fault}")
             except (OSError, HTTPException, ValueError, KeyError, IndexError, TypeError) as error:
                 last_error = Unavailable(f"{url}: {error or type(error).__name__}")
             except Unavailable as error:

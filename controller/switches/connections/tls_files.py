@@ -384,18 +384,26 @@ ALERTS = {
     "ACCESS_DENIED": "its owner may not connect",
     "BAD_CERTIFICATE": "it is bad, not for this, not valid yet, or lacks the name expected there",
     "CERTIFICATE_UNKNOWN": "without saying why",
+    "CERTIFICATE_REQUIRED": "none has come",
 }
 """Why a peer refuses our certificate, by the end of the name that OpenSSL has for its alert."""
+NONE_SHOWN = "it asks for a certificate, and tls_cert names none"
+"""What is said of such alerts if we have none."""
 
 
-def handshake_fault(error: OSError) -> str:
-    """Why a TLS handshake has failed, in words that say whose certificate is at fault."""
+def handshake_fault(error: OSError, has_certificate: bool = True) -> str:
+    """Why a TLS handshake has failed, in words that say whose certificate is at fault.
+
+    Args:
+        error: the failure.
+        has_certificate: whether we have a certificate.
+    """
     if isinstance(error, SSLCertVerificationError):
         return f"its certificate is refused: {error.verify_message}"
     reason = getattr(error, "reason", None) or str(error)
     for alert, why in ALERTS.items():
         if reason.endswith(f"ALERT_{alert}"):
-            return f"it refuses our certificate: {why}"
+            return f"it refuses our certificate: {why}" if has_certificate else NONE_SHOWN
     return str(reason)
 
 

@@ -228,14 +228,22 @@ def test_there_are_never_two(seed):
     assert len(set(terms)) > 3
 
 
-def test_why_the_store_refuses_a_handshake_is_said(monkeypatch):
-    """The log had the name of OpenSSL's error, as it has not for switches."""
+@pytest.mark.parametrize(
+    ("context", "alert", "said"),
+    [
+        (ssl.create_default_context, "BAD_CERTIFICATE", "it refuses our certificate: it is bad"),
+        (None, "BAD_CERTIFICATE", "it asks for a certificate, and tls_cert names none"),
+        (None, "CERTIFICATE_REQUIRED", "it asks for a certificate, and tls_cert names none"),
+    ],
+)
+def test_why_the_store_refuses_a_handshake_is_said(monkeypatch, context, alert, said):
+    """The log had the name of OpenSSL's error, or said that the certificate that we lack is bad."""
 
     def refused(*_, **__):
-        error = ssl.SSLError(1, "[SSL: SSLV3_ALERT_BAD_CERTIFICATE] sslv3 alert bad certificate")
-        error.reason = "SSLV3_ALERT_BAD_CERTIFICATE"
+        error = ssl.SSLError(1, f"[SSL: SSLV3_ALERT_{alert}] sslv3 alert")
+        error.reason = f"SSLV3_ALERT_{alert}"
         raise error
 
     monkeypatch.setattr(store.HTTPSConnection, "connect", refused)
-    with pytest.raises(Unavailable, match="https://one: it refuses our certificate: it is bad"):
-        store.Etcd(["https://one"], "polarfab").keys("")
+    with pytest.raises(Unavailable, match=f"https://one: {said}"):
+        store.Etcd(["https://one"], "polarfab", context).keys("")
