@@ -479,8 +479,9 @@ class Links:
             bool[S, K] and bool[S]: these links and switches without those to spare.
         """
         links = self.cables.of_ends(dead)
-        spared = self._spared(links & ~self._broken, drained, now)
-        still_dead = self.cables.at_both_ends(self._known_broken | links & ~spared.links)
+        broken = self._known_broken | links & self._broken
+        spared = self._spared(links & ~broken, drained, broken, now)
+        still_dead = self.cables.at_both_ends(broken | links & ~spared.links)
         return still_dead, drained & ~spared.switches
 
     @property
@@ -720,7 +721,7 @@ class Links:
             return
         self._last_inputs = inputs
         links_before, switches_before = self._spared_links, self._spared_switches
-        self._spared_links, self._spared_switches = self._spared(links, switches, now)
+        self._spared_links, self._spared_switches = self._spared(links, switches, self._broken, now)
         if (self._spared_links & ~links_before).any():
             names = self._named(self._spared_links)
             self._events.append(events.LinksKept(len(names), first_names(names, MOST_NAMED)))
@@ -731,12 +732,25 @@ class Links:
         self.dead = self.cables.at_both_ends(self._broken | links & ~self._spared_links)
         self.drained = switches & ~self._spared_switches
 
-    def _spared(self, links: NDArray[np.bool_], switches: NDArray[np.bool_], now: float) -> Spared:
-        """The links, bool[E], and switches, bool[S], to spare if these are avoided."""
+    def _spared(
+        self,
+        links: NDArray[np.bool_],
+        switches: NDArray[np.bool_],
+        broken: NDArray[np.bool_],
+        now: float,
+    ) -> Spared:
+        """What to spare of links and switches that are avoided.
+
+        Args:
+            links: bool[E], the links that are avoided.
+            switches: bool[S], the switches that are avoided.
+            broken: bool[E], the links that are broken besides.
+            now: the time.
+        """
         avoided = AvoidedParts(
             links=links,
             switches=switches,
-            broken=self._broken,
+            broken=broken,
             far=self.wiring.far,
             cables=self.cables,
             hosts=self._hosts,
