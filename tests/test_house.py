@@ -65,6 +65,13 @@ def test_rooms_are_known_to_every_tool(project: dict) -> None:
     assert rooms == set(tool["importlinter"]["root_packages"])
 
 
+def test_nothing_else_stands_at_the_top(project: dict) -> None:
+    """An export that a test had written into the checkout was committed as a folder of its own."""
+    beside = {".ci", "benchmarks", "docs", "examples", "manual", "tests"}
+    folders = {path.relative_to(ROOT).parts[0] for path in tracked() if path.parent != ROOT}
+    assert folders == beside | {*project["tool"]["hatch"]["build"]["targets"]["wheel"]["packages"]}
+
+
 def test_no_imports_form_a_circle(project: dict) -> None:
     """Imports for types and inside functions included."""
     rooms = project["tool"]["importlinter"]["root_packages"]
