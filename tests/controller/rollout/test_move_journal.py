@@ -1557,21 +1557,28 @@ def test_a_build_compiled_before_a_restart_comes_in_rounds(site, drains):
     assert np.flatnonzero(keeper.drained).tolist() == ([3] if drains else [])
 
 
+def compiled_and_restarted(site):
+    """A build is compiled into the folder, and the controller started again; no switch is there
+    yet. Returns all switches.
+    """
+    site.until(site.mover.history.kept_builds)
+    save(build(SMALL, POLICY), site.folder)
+    ends, site.ends = site.ends, {}
+    site.start(watched=True)
+    site.mover.history.unverified = True
+    return ends
+
+
 @pytest.mark.parametrize("late", [0.0, 3 * SURVEY_PATIENCE])
 def test_it_comes_so_too_without_a_switch_and_long_after_the_restart(site, late, monkeypatch):
     """The move was refused while the others were asked, or begun before any had come back; then
     the old build was put into the folder again.
     """
     monkeypatch.setattr(Keeper, "is_cabled", lambda *_: False)  # the switch has no power
-    site.until(site.mover.history.kept_builds)
-    save(build(SMALL, POLICY), site.folder)
-    away, ends = 3, site.ends
-    site.ends = {}
-    site.start(watched=True)
-    site.mover.history.unverified = True
+    ends = compiled_and_restarted(site)
     site.now += late
     site.step()
-    site.ends = {number: end for number, end in ends.items() if number != away}
+    site.ends = {number: end for number, end in ends.items() if number != 3}
     before = [dict(end.rows) for end in site.ends.values()]
     for number in site.ends:
         site.fabric.connected(number, number)
@@ -1611,13 +1618,8 @@ def test_it_does_not_come_while_switches_may_hold_rows_of_several_tables(site, m
 
 def test_it_does_not_come_while_a_switch_is_missing_that_forwards(site):
     """This switch cannot be changed, and traffic cannot be led around it."""
-    site.until(site.mover.history.kept_builds)
-    save(build(SMALL, POLICY), site.folder)
-    away, ends = 3, site.ends
-    site.ends = {}
-    site.start(watched=True)
-    site.mover.history.unverified = True
-    site.ends = {number: end for number, end in ends.items() if number != away}
+    ends = compiled_and_restarted(site)
+    site.ends = {number: end for number, end in ends.items() if number != 3}
     for number in site.ends:
         site.fabric.connected(number, number)
     site.until(lambda: site.mover.rollout and site.mover.rollout.over, steps=4000)

@@ -68,6 +68,19 @@ def begin_drain(net, keeper, drained, silent):
     assert keeper.rounds.busy
 
 
+def moves_as_they_return(net, keeper, vertices):
+    """The fabric moves to the other build while switches return in turn; no pair loses packets."""
+    mover = Mover(net.sessions, keeper, no_history(), None)
+    mover.move(loaded(OTHER))
+    net.also.append(mover.tick)
+    for vertex in vertices:
+        net.connect(vertex)
+        delivers(net, 3)
+    delivers(net, 20)
+    assert mover.rollout is not None
+    assert mover.rollout.state == "done"
+
+
 def next_process(net, record):
     """The sessions and the keeper of another process, which takes over from a record; the switches
     have not connected yet.
@@ -459,15 +472,7 @@ def test_a_switch_that_returns_before_a_move_takes_nothing_of_an_interrupted_dra
     leave(net, [silent, *returning])
     net.hung.clear()
     delivers(net, 2)
-    mover = Mover(net.sessions, keeper, no_history(), None)
-    mover.move(loaded(OTHER))
-    net.also.append(mover.tick)
-    for vertex in (*returning, silent):
-        net.connect(vertex)
-        delivers(net, 3)
-    delivers(net, 20)
-    assert mover.rollout is not None
-    assert mover.rollout.state == "done"
+    moves_as_they_return(net, keeper, [*returning, silent])
 
 
 def test_no_move_begins_while_switches_may_hold_rows_of_an_interrupted_drain() -> None:
@@ -509,15 +514,7 @@ def test_a_reload_in_the_rounds_of_a_drain_knows_that_it_is_not_in_force(
     leave(net, [silent, *others])
     net.hung.clear()
     delivers(net, 2)
-    mover = Mover(net.sessions, keeper, no_history(), None)
-    mover.move(loaded(OTHER))
-    net.also.append(mover.tick)
-    for vertex in (*others, silent):
-        net.connect(vertex)
-        delivers(net, 3)
-    delivers(net, 20)
-    assert mover.rollout is not None
-    assert mover.rollout.state == "done"
+    moves_as_they_return(net, keeper, [*others, silent])
 
 
 def test_a_restart_in_the_rounds_of_a_drain_knows_that_it_is_not_in_force() -> None:
@@ -533,15 +530,7 @@ def test_a_restart_in_the_rounds_of_a_drain_knows_that_it_is_not_in_force() -> N
     later, other = next_process(net, record)
     later.connect(*({*range(13)} - {6, 3, 1}))
     delivers(later, 2)
-    mover = Mover(later.sessions, other, no_history(), None)
-    mover.move(loaded(OTHER))
-    later.also.append(mover.tick)
-    for vertex in (3, 1, 6):
-        later.connect(vertex)
-        delivers(later, 3)
-    delivers(later, 20)
-    assert mover.rollout is not None
-    assert mover.rollout.state == "done"
+    moves_as_they_return(later, other, [3, 1, 6])
 
 
 @pytest.mark.parametrize(
