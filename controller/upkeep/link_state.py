@@ -557,9 +557,10 @@ class Links:
                 are used for the switches that it has.
         """
         before, port, ends = self.wiring, self.wiring.port, self.cables.ends
-        names, asked = self._names_for(after), [*self.requested]
+        names, asked = list(before.names), [*self.requested]
         if after is not None:
             other_names = names_in_other_build(before, after)
+            names = [name or old for name, old in zip(other_names, names, strict=True)]
             asked = [
                 name_in_other_build(group, before, other_names) for group in self.requested.values()
             ]
@@ -592,28 +593,11 @@ class Links:
         }
         return {member: entries for member, entries in record.items() if entries}
 
-    def _names_for(self, after: Wiring | None) -> list[str]:
-        """The names of the switches in another build, if it has them; None for this build."""
-        names = list(self.wiring.names)
-        if after is None:
-            return names
-        other_names = names_in_other_build(self.wiring, after)
-        return [name or old for name, old in zip(other_names, names, strict=True)]
-
     def named_parts(
-        self,
-        links: NDArray[np.bool_],
-        switches: NDArray[np.bool_],
-        after: Wiring | None = None,
+        self, links: NDArray[np.bool_], switches: NDArray[np.bool_]
     ) -> dict[str, list[list[Any]]]:
-        """For a record: an end of each of these links, bool[S, K], and the switches, bool[S].
-
-        Args:
-            links: the links.
-            switches: the switches.
-            after: as in `as_record`.
-        """
-        names, ends = self._names_for(after), self.cables.ends[self.cables.of_ends(links), 0]
+        """For a record: an end of each of these links, bool[S, K], and the switches, bool[S]."""
+        names, ends = self.wiring.names, self.cables.ends[self.cables.of_ends(links), 0]
         return {
             "avoided_links": [[names[v], int(self.wiring.port[v, k])] for v, k in ends.tolist()],
             "avoided_switches": [[names[vertex]] for vertex in np.flatnonzero(switches)],
@@ -679,8 +663,8 @@ class Links:
         for vertex, until in switches("switches", (int, float)):
             self.switch_penalties.hold(vertex, until - wall, now)
             self._drain_reason[vertex] = "flaps"
-        self._broken = self._links_down() | self._unseen
-        self._unconfirmed = self._broken.copy()
+        broken_before, self._broken = self._broken, self._links_down() | self._unseen
+        self._unconfirmed |= self._broken & ~broken_before
         self._avoid(avoided | self._requested_switches, now)
 
     # Computation

@@ -531,10 +531,7 @@ class Keeper(Upkeep):
         if named_by is not None and named_by.wiring.names != wiring.names:
             links = Links(named_by.wiring, self.duties, named_by.hardware)
             links.take_over(record, now, wall)
-            avoided = links.parts_named(record)
             record = links.as_record(now, wall, wiring)
-            if avoided:
-                record |= links.named_parts(*avoided, wiring)
         links = self._upkeep.links
         links.take_over(record, now, wall)
         parts = links.parts_named(record)
@@ -572,7 +569,7 @@ class Keeper(Upkeep):
         """
         build, programs = current.build, current.programs
         before: _BuildUpkeep | None = getattr(self, "_upkeep", None)  # None for the first build
-        in_force = self._failures_before_rounds(before) if before else None
+        before_rounds = self._failures_before_rounds(before) if before else None
         self.rounds.forget()
         self._read_after_change.clear()  # all switches are read
         is_ours = before is not None and programs is before.encoder
@@ -596,8 +593,9 @@ class Keeper(Upkeep):
             backoff=Backoff(self.fabric.clock),
             held_routes=HeldRouteReadings({*range(build.tables.switches)}),
         )
-        has_same_links = before is not None and links is before.links
-        led_around = in_force if in_force is not None and has_same_links else Failures.of(links)
+        led_around = Failures.of(links)
+        if before is not None and before_rounds is not None and links is before.links:
+            led_around = before_rounds
         self._lead_around(upkeep, led_around)
         return replace(current, programs=upkeep.encoder)
 

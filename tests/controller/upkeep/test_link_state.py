@@ -948,6 +948,8 @@ def test_a_recorded_failure_counts_as_broken_once_an_end_or_discovery_says_so(to
         links.update_seen(unseen, ~unseen, 3.0)
     assert links.update(3.0).has_changed
     assert links.broken[vertex, link]
+    links.take_over({}, 4.0, 1003.0)  # after a survey
+    assert links.broken[vertex, link], "it has been told since"
 
 
 def test_switches_that_a_build_installs_are_drained_until_they_hold_their_program() -> None:
