@@ -35,6 +35,10 @@ if TYPE_CHECKING:
     from compilers.update.compare import Comparison
     from compilers.update.move_report import MoveReport
 
+SAVE_UNPROVED = "what verify() returns says why; save with prove=False to keep it all the same"
+USE_UNPROVED = "what verify() returns says why; or use it as it is, with `unverified`"
+"""What to do about a build in memory that did not pass verification, in messages."""
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Fabric:
@@ -176,8 +180,18 @@ class Fabric:
         Raises:
             InputError: there are several planes, or the inventory cannot hold the fabric.
         """
-        if len(self.builds) == 1:
-            return self.builds[0]
+        self.require_one_plane()
+        return self.builds[0]
+
+    def require_one_plane(self) -> None:
+        """Pass if the fabric has a single plane. It is not compiled for this.
+
+        Raises:
+            InputError: there are several planes.
+        """
+        planes = len(self.compiled) or (self.loaded.spec.planes if self.loaded else 1)
+        if planes == 1:
+            return
         subject = "several planes"
         todo = "compile it and name a plane, such as build/plane-1; in Python: fabric.planes[0]"
         if self.folder:
@@ -297,7 +311,7 @@ class Fabric:
                 prove(written)
             elif prove:
                 written._mark(judged)
-                written._verifications[-1].require_passed(str(path))
+                written._verifications[-1].require_passed(str(path), SAVE_UNPROVED)
         saved = Fabric(self.loaded, path, written.builds)
         saved._verifications.extend(written._verifications)
         return saved
@@ -410,10 +424,12 @@ class Fabric:
             if not self.folder:
                 path = Path(stack.enter_context(TemporaryDirectory(prefix="polarfab-"))) / "build"
                 was_verified = bool(self._verifications)
+                if was_verified and not unverified:
+                    self._verifications[-1].require_passed(todo=USE_UNPROVED)
                 # `save` marks the folder with what was verified in memory.
                 fabric = self.save(path, prove=was_verified and not unverified)
                 if not was_verified and not unverified:
-                    fabric.verify(failures=())
+                    fabric.verify(failures=()).require_passed(todo=USE_UNPROVED)
             if not unverified:
                 for folder, build in zip(fabric.folders, fabric.builds, strict=True):
                     require_verified(folder, build)

@@ -97,6 +97,8 @@ def rehearse(
     """
     from mininet_scenarios.run.emulation import Emulation, move_scenario
 
+    for each in (fabric, new):
+        each.require_one_plane()
     with fabric.usable(unverified) as old, new.usable(unverified) as target:
         loaded = move_scenario(
             str(old.folder),

@@ -94,9 +94,9 @@ def apply(
     from controller.rollout.build_archive import pack
     from polarfab.controller_client import Client
 
+    fabric.require_one_plane()  # each plane has a controller of its own
     with fabric.usable(unverified) as usable:
         client = Client.to(url, key=URL_KEY, tokens=token_file, authority=authority)
-        _ = usable.build  # refuses several planes: each has a controller of its own
         packed = pack(usable.folders[0])
         return client.apply(packed, accept_loss, unverified, progress, confirm_within)
 
@@ -173,6 +173,7 @@ def push(
 
     if target:
         device_class_of(target)  # before what is missing for files that no push would send
+    fabric.require_one_plane()
     with fabric.usable(unverified) as usable, TemporaryDirectory() as folder:
         (build,) = builds_for([usable.build], target)
         rendered, before = Path(folder) / "new", None

@@ -48,17 +48,17 @@ class Verification:
         if self.unmarked:
             raise InputError.of("", self.unmarked)
 
-    def require_passed(self, folder: str) -> None:
+    def require_passed(self, folder: str = "", todo: str = "") -> None:
         """Pass if every plane passed.
 
         Args:
             folder: where the builds were to be written; it is named in the error.
+            todo: what the error advises.
 
         Raises:
             InputError: a plane did not pass.
         """
         if not self.passed:
-            todo = "what verify() returns says why; save with prove=False to keep it all the same"
             raise InputError.of("a build that has passed polarfab verify", repr(self), todo, folder)
 
     @property

@@ -7,12 +7,14 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from tempfile import gettempdir
 
 import numpy as np
 import pytest
 
 import polarfab
 from compilers.entry_points import FUNCTIONS, registered
+from controller.devices.device_push import PushSettings
 from polarfab.fabric import Fabric
 
 ROOT = Path(__file__).parents[2]
@@ -183,6 +185,16 @@ def test_several_planes(planes: Fabric, tmp_path: Path) -> None:
     for several in (planes, kept):
         with pytest.raises(polarfab.InputError, match="the build of one plane"):
             several.explain("0", "1")
+    for use in (
+        lambda: polarfab.apply(planes, "http://127.0.0.1:9"),
+        lambda: polarfab.push(planes, "frr", PushSettings(dry=True)),
+        lambda: polarfab.rehearse(planes, planes, engine="model"),
+    ):
+        with pytest.raises(
+            polarfab.InputError, match=r"^required the build of one plane"
+        ) as refusal:
+            use()
+        assert gettempdir() not in str(refusal.value)  # nobody can name a plane in that folder
     assert planes.planes[1].explain(0, 1).passed
     assert [each.folder.name for each in planes.render("ovs", tmp_path / "out")] == [
         "plane-1",
@@ -198,9 +210,13 @@ def test_tables_that_lose_packets_are_not_rendered(fabric: Fabric, tmp_path: Pat
     wrong = Fabric.of(dataclasses.replace(build, tables=tables))
     assert not wrong.verify().passed
     assert "FAILED" in repr(wrong.verify())
-    with pytest.raises(polarfab.InputError, match="a build that has passed polarfab verify"):
-        wrong.render("ovs", tmp_path / "out")
-    assert not (tmp_path / "out").exists()
+    for unproved in (wrong, Fabric.of(wrong.build)):
+        with pytest.raises(
+            polarfab.InputError, match=r"^required a build that has passed polarfab verify, given "
+        ) as refusal:
+            unproved.render("ovs", tmp_path / "out")
+        assert gettempdir() not in str(refusal.value)  # nobody can do anything in that folder
+        assert not (tmp_path / "out").exists()
     assert wrong.render("ovs", tmp_path / "out", unverified=True)[0].nodes == 13
 
 
