@@ -13,7 +13,7 @@ change in these rounds:
 |---|---|---|
 | groups, and rows of classes | round 0 | the last round |
 | routes | the round of their level | the last round, or that of their aggregate |
-| local rows: hosts of the switch, answers to ARP and neighbour discovery | round 0 | the last |
+| local rows: hosts, answers to ARP and neighbour discovery, LLDP frames | round 0 | the last |
 | spread rows, which spread marked packets | `Update.learn_marks_round` | the last round |
 | carried rows, for packets with an intermediate | `Update.learn_intermediates_round` | the last |
 | the marker, a row that names the build | the last round | |
@@ -79,9 +79,16 @@ class SwitchPrograms:
     update; `generation_after` returns the one that it holds afterwards.
     """
 
-    def __init__(self, update: Update) -> None:
+    def __init__(self, update: Update, discovers: bool = False) -> None:
+        """Begin without slots.
+
+        Args:
+            update: the move.
+            discovers: whether switches send LLDP frames to the controller, in all rounds.
+        """
         self.update = update
         self._old, self._new = Encoder(update.old), Encoder(update.new)
+        self._old.discovers = self._new.discovers = discovers
         self._cached: dict[tuple[int, int, Profile | None, Profile | None], tuple[Slots, ...]] = {}
         """By node, generation and its profiles in the old and the new build."""
 

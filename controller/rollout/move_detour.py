@@ -71,7 +71,8 @@ class MoveDetour:
             only_if_failed=rollout.state == "reading" and not rollout.has_detour,
         )
         if compute is not None:
-            self._computing = self._start(partial(_plan_detour, compute))
+            discovers = self._keeper.duties.discover
+            self._computing = self._start(partial(_plan_detour, compute, discovers))
 
     def _take(self, computing: Future[_PlannedDetour], rollout: Rollout) -> None:
         """Have the move take the computed detour, unless it has gone on meanwhile."""
@@ -89,7 +90,12 @@ class MoveDetour:
             self._keeper.discard_detour()
 
 
-def _plan_detour(compute: Callable[[], DetouredBuilds]) -> _PlannedDetour:
-    """Compute the tables of both builds around failures, and plan the move between them."""
+def _plan_detour(compute: Callable[[], DetouredBuilds], discovers: bool) -> _PlannedDetour:
+    """Compute the tables of both builds around failures, and plan the move between them.
+
+    Args:
+        compute: computes the tables.
+        discovers: whether switches send LLDP frames to the controller.
+    """
     detour = compute()
-    return _PlannedDetour(detour, SwitchPrograms(plan(detour.old, detour.new)))
+    return _PlannedDetour(detour, SwitchPrograms(plan(detour.old, detour.new), discovers))

@@ -31,7 +31,7 @@ from typing import Any
 from compilers.tables.build import Build
 from compilers.targets.openflow.encoder import Encoder
 from compilers.update.loss import pair_loss
-from compilers.update.move_plan import plan
+from compilers.update.move_plan import Update, plan
 from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import BEGINNING
 from controller.rollout.build_history import LIST, BuildHistory
@@ -276,7 +276,7 @@ class Mover:
         self.ensure_recorded(Record(self.fabric.identity, target.identity, BEGINNING))
         self.rollout = Rollout(
             self.fabric,
-            SwitchPrograms(update),
+            self._programs_of(update),
             target,
             self.ensure_recorded,
             all_or_none=all_or_none,
@@ -565,8 +565,12 @@ class Mover:
             self.write_folder(old.identity)
         elif record.direction == "forth" or record.round > 0:
             self.rollout = Rollout(
-                self.fabric, SwitchPrograms(update), new, self.ensure_recorded, record
+                self.fabric, self._programs_of(update), new, self.ensure_recorded, record
             )
+
+    def _programs_of(self, update: Update) -> SwitchPrograms:
+        """The programs of switches in a move; they send LLDP frames as before and after it."""
+        return SwitchPrograms(update, self.keeper.duties.discover)
 
     def trial_of(self, record: Record, read: Callable[[str], Current]) -> Trial | None:
         """The trial of a record; None if it has none."""

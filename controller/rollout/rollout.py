@@ -416,7 +416,9 @@ class Rollout:
         if not late and any(fabric.state(v) not in AMISS for v in unread):
             return False
         on_replanned, self._on_replanned = self._on_replanned, None
-        self._last_progress, self._round_end = fabric.listening_clock(), fabric.clock()
+        if self.state != "reading":  # else the same reading is waited for
+            self._last_progress = fabric.listening_clock()
+        self._round_end = fabric.clock()
         on_replanned()
         return True
 

@@ -351,7 +351,6 @@ class Keeper(Upkeep):
         """A function that computes a detour of the move that waits on its way to a build.
 
         It may be called in a thread. Then `take_detour` or `discard_detour` has to be called.
-        Discovery rests in a move: links are judged by their ports, switches by what was read.
 
         Args:
             to: the build that the move leads to.
@@ -607,8 +606,12 @@ class Keeper(Upkeep):
     def _upkeep_of_switch(self, vertex: int) -> _BuildUpkeep | None:
         """The upkeep if its build is loaded and has this switch, also while a move is under way."""
         upkeep = self._upkeep
-        is_loaded = self.fabric.identity == upkeep.build.identity
-        return upkeep if is_loaded and vertex < upkeep.build.tables.switches else None
+        has_switch = vertex < upkeep.build.tables.switches
+        return upkeep if has_switch and self._is_loaded(upkeep) else None
+
+    def _is_loaded(self, upkeep: _BuildUpkeep) -> bool:
+        """Whether the fabric holds the build of this upkeep, or is moved from it to another one."""
+        return self.fabric.identity == upkeep.build.identity
 
     def described(self, vertex: int, ports: bytes) -> None:
         """Take the ports that a switch has described, before its rows are read."""
@@ -707,9 +710,12 @@ class Keeper(Upkeep):
                 switch.talk.ask(Multipart.PORT_STATS, ports_body(port), take_counters)
 
     def tick(self) -> None:
-        """Send discovery's frames that are due, and react to the links; called at intervals."""
-        upkeep = self._upkeep_in_charge()
-        if upkeep is None:
+        """Send discovery's frames that are due, and react to the links; called at intervals.
+
+        Discovery goes on while the fabric is moved to another build.
+        """
+        upkeep = self._upkeep
+        if not self._is_loaded(upkeep):
             return
         self.rounds.tick()
         discovery = upkeep.links.discovery

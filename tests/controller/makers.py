@@ -22,6 +22,7 @@ from compilers.tables.folders.build_folder import load
 from compilers.tables.folders.folder_contents import identity_in
 from compilers.targets.openflow.encoder import Encoder
 from controller.rollout.build_history import BuildHistory
+from controller.settings import Duties
 from controller.switches.current import current_of
 from inventory.problems import InputError
 from polarfab.cli import cli
@@ -231,6 +232,7 @@ class Unwatched:
 
     is_settled = True
     holds_mixture = False
+    duties = Duties(discover=False)
 
     def links_record(self):
         return {}

@@ -56,12 +56,15 @@ def test_a_repair_and_its_undoing(profile, link):
 @pytest.mark.parametrize(("old", "new"), [(MINIMAL, SPREAD), (SPREAD, MINIMAL)])
 def test_a_move(profile, old, new):
     update = plan(old, new)
-    programs = SwitchPrograms(update)
+    programs = SwitchPrograms(update, discovers=True)
     programs.slots(0)  # of what its node type says: what a switch shows later counts
     for node in range(SWITCHES):
         programs.restrict(node, profile)
         assert programs.profile(node).abilities == profile.abilities
-    before, after = (Encoder(build, [profile] * SWITCHES) for build in (old, new))
+    before, after = (
+        Encoder(build, [profile] * SWITCHES).with_tables(build.tables, discovers=True)
+        for build in (old, new)
+    )
     for node in range(0, SWITCHES, 3):
         was, now = (int(side[node]) for side in (update.nodes.old_vertex, update.nodes.new_vertex))
         slots, switch = programs.slots(node), loaded(before, was)

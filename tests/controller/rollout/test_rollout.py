@@ -710,14 +710,14 @@ def test_a_switch_that_traffic_cannot_be_led_around_is_awaited_without_a_limit()
     assert site.holds(site.moving.old)
 
 
-def sparse_network():
+def sparse_network(discover=False):
     """Switches with all cables of a PolarFly, and the mover and the keeper of a build that uses 17
     of these; the switches hold it.
     """
     now = [100.0]
     sparse = loaded(build(Q3, MINIMAL, SPARSE_LINKS))
     sessions = LiveFabric(sparse, names, clock=lambda: now[0])
-    keeper = Keeper(sessions, Duties(damping=CALM, discover=False))
+    keeper = Keeper(sessions, Duties(damping=CALM, discover=discover))
     net = InMemory(build(Q3), sessions, now)
     net.connect()
     mover = Mover(sessions, keeper, no_history())
@@ -748,6 +748,37 @@ def test_no_move_leads_traffic_through_a_switch_that_it_cannot_change(returns):
         assert "led through switches that forward and cannot be changed (n8)" in (
             mover.rollout.reason
         )
+
+
+def test_a_cable_that_becomes_silent_while_a_move_waits_is_led_around():
+    """Discovery rested in a move, and the move waited 30 s for a switch whose connection hung: all
+    the while packets over the cable were lost.
+    """
+    net, mover, keeper = sparse_network(discover=True)
+    net.also.append(net.carry_frames)
+    for _ in range(80):
+        net.tick()
+    assert not keeper.dead.any()
+    mover.move(loaded(build(Q3, MINIMAL, OTHER_SPARSE_LINKS)), True, all_or_none=False)
+    net.hung.add(3)
+    net.fabric.silent.add((4, 25))
+    lossy_ticks = 0
+    while mover.rollout.state == "reading":
+        net.tick()
+        lossy_ticks += bool(net.fabric.lost())
+        assert net.now[0] < 160, "the move did not begin"
+    assert 0 < lossy_ticks <= 4 * 8
+    assert mover.rollout.has_detour
+    assert not net.fabric.lost()
+
+
+def test_switches_send_lldp_frames_in_all_rounds_of_a_move():
+    net, mover, _ = sparse_network(discover=True)
+    mover.move(loaded(build(Q3, MINIMAL, OTHER_SPARSE_LINKS)), True)
+    while mover.busy:
+        net.tick(SETTLE)
+        assert all(switch.reports_lldp for switch in net.switches)
+    assert mover.rollout.state == "done"
 
 
 @pytest.mark.parametrize(("round", "absent"), [(2, 5), (4, 0), (6, 2)])

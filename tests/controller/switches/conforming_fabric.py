@@ -14,7 +14,13 @@ import numpy as np
 
 from compilers.readers.openflow.rows import Malformed
 from compilers.targets.openflow import protocol as of
-from tests.controller.switches.conforming_switch import DROPPED, ConformingSwitch, Shape, hello
+from tests.controller.switches.conforming_switch import (
+    DROPPED,
+    ConformingSwitch,
+    Shape,
+    hello,
+    packet_in_of,
+)
 
 MOST_HOPS = 8
 OPEN_VSWITCH = Shape(made=b"Open vSwitch")
@@ -32,11 +38,14 @@ def numbers(kind, code):
 
 
 class ConformingFabric:
-    """The switches of a build, all of one shape. send(vertex, bytes) tells their controller."""
+    """The switches of a build, all of one shape. send(vertex, bytes) tells their controller.
+
+    silent: the ends of cables that carry nothing of what is sent there, though both ports are up.
+    """
 
     def __init__(self, build, shape, send):
         self.build, self.send, w = build, send, build.wiring
-        self._judged = None, []
+        self._judged, self.silent = (None, []), set()
         self.hosts = [
             (v, h, int(port)) for v, row in enumerate(w.host_port) for h, port in enumerate(row)
         ]
@@ -59,9 +68,9 @@ class ConformingFabric:
 
     def lost(self):
         """Pairs of hosts some of whose packets are lost, loop, or arrive as they should not."""
-        switches = [(one, one.changes, *one.up.items()) for one in self.switches]
-        if self._judged[0] != switches:
-            self._judged = switches, self._lost()
+        state = [*self.silent], [(one, one.changes, *one.up.items()) for one in self.switches]
+        if self._judged[0] != state:
+            self._judged = state, self._lost()
         return [*self._judged[1]]
 
     def _lost(self):
@@ -102,6 +111,8 @@ class ConformingFabric:
         fields = dict(packet)
         assert fields.pop("ttl") == 63
         fields.pop("ipv4_src", None)  # only the first switch may look at it
+        if (vertex, port) in self.silent:
+            return False
         if (vertex, port) in self.far:
             onward = tuple(sorted((fields | {"ttl": 64}).items()))
             return self._arrives(*self.far[vertex, port], onward, target, memo, hops + 1)
@@ -178,6 +189,17 @@ class InMemory:
         for one in self.also:
             one()
         self.run()
+
+    def carry_frames(self):
+        """Carry the LLDP frames that switches were told to send; those with a row for them tell."""
+        for vertex, switch in enumerate(self.switches):
+            for message in switch.frames:
+                end = vertex, int.from_bytes(message[28:32], "big")
+                far, far_port = self.fabric.far[end]
+                tells = far in self.sessions.present and far not in self.hung
+                if tells and end not in self.fabric.silent and self.switches[far].reports_lldp:
+                    self.sessions.received(far, packet_in_of(far_port, message[40:]))
+            switch.frames.clear()
 
     def port(self, vertex, port, up, reason=of.PORT_MODIFIED):
         """A port goes down or comes up (or 1: goes away), and the switch says so."""

@@ -8,6 +8,7 @@ rows or groups. Of several controllers it heeds the master of the latest term (Â
 
 from __future__ import annotations
 
+import struct
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -133,6 +134,11 @@ class ConformingSwitch:
             self._walked.rows = {(r.table, r.priority, r.key): r.held for r in rows}
             self._walked.groups = dict(self.groups)
         return self._walked
+
+    @property
+    def reports_lldp(self):
+        """Whether a row sends LLDP frames to the controller."""
+        return any(("eth_type", 0x88CC, None) in row.fields for row in self.rows.values())
 
     def forget(self):
         """It holds nothing any more."""
@@ -500,6 +506,15 @@ class ConformingSwitch:
 def hello():
     """The first of.message of either side."""
     return of.message(of.MessageType.HELLO, 1)
+
+
+def packet_in_of(port: int, frame: bytes) -> bytes:
+    """As Open vSwitch sends it: metadata in the match, too."""
+    oxm = struct.pack("!LL", 0x80000004, port) + struct.pack("!LQ", 0x80000408, 7)
+    match = struct.pack("!HH", 1, 4 + len(oxm)) + oxm
+    match += bytes(-len(match) % 8)
+    body = struct.pack("!LHBBQ", 0xFFFFFFFF, len(frame), 1, 0, 0) + match + b"\0\0" + frame
+    return struct.pack("!BBHL", 4, 10, 8 + len(body), 0) + body
 
 
 def _typed(data):

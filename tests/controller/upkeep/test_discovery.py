@@ -24,18 +24,10 @@ from controller.upkeep.discovery import Discovery, LinkSightings
 from controller.upkeep.link_silence import LinkSilence
 from tests.compilers.routed import routed
 from tests.compilers.wiring.makers import damaged, missing
+from tests.controller.switches.conforming_switch import packet_in_of
 
 KEY, ECHO = bytes(32), -1
 Cable = Callable[[int, int], tuple[int, int] | None]
-
-
-def as_packet_in(port: int, frame: bytes) -> bytes:
-    """As Open vSwitch sends it: metadata in the match, too."""
-    oxm = struct.pack("!LL", 0x80000004, port) + struct.pack("!LQ", 0x80000408, 7)
-    match = struct.pack("!HH", 1, 4 + len(oxm)) + oxm
-    match += bytes(-len(match) % 8)
-    body = struct.pack("!LHBBQ", 0xFFFFFFFF, len(frame), 1, 0, 0) + match + b"\0\0" + frame
-    return struct.pack("!BBHL", 4, 10, 8 + len(body), 0) + body
 
 
 def sent(message: bytes) -> list[tuple[int, bytes]]:
@@ -98,7 +90,7 @@ def run(
             for port, frame in packets_out if vertex not in unmanaged else ():
                 there = cable(vertex, port)
                 if there and there[0] not in unmanaged:
-                    assert found.received(there[0], as_packet_in(there[1], frame), now)
+                    assert found.received(there[0], packet_in_of(there[1], frame), now)
             if vertex not in unmanaged:
                 answers.append((vertex, int.from_bytes(echo, "big")))
         for vertex, turn in answers:
@@ -160,7 +152,7 @@ def test_a_frame_with_any_other_byte_is_nobodys() -> None:
 @pytest.mark.parametrize("size", [0, 20, 31, 33, 49])
 def test_a_packet_in_that_is_cut_off_is_malformed(size: int) -> None:
     with pytest.raises(Malformed):
-        packet_in(as_packet_in(3, b"x" * 60)[:size])
+        packet_in(packet_in_of(3, b"x" * 60)[:size])
 
 
 def test_a_fabric_as_planned_is_seen_and_has_no_miswires() -> None:
@@ -343,15 +335,15 @@ def test_lies_are_not_counted() -> None:
     _, first = found.due(0.5)[0]
     _, frame = sent(first)[0]
     for other in (b"", b"\x01" * 90, frame[:30], b"\xff" * 6 + frame[6:]):
-        assert not found.received(1, as_packet_in(1, other), 0.5)
+        assert not found.received(1, packet_in_of(1, other), 0.5)
     for key, datapath_id in ((b"not the key", 1), (KEY, 999)):
         forged = lldp.frames(datapath_id, np.array([1]), 1, 60, key)[0].tobytes()
-        assert not found.received(1, as_packet_in(1, forged), 0.5)
-    assert not found.received(1, as_packet_in(4000, frame), 0.5)
+        assert not found.received(1, packet_in_of(1, forged), 0.5)
+    assert not found.received(1, packet_in_of(4000, frame), 0.5)
     assert not found.wired(0.5).cables
     for now in np.arange(1.0, 20.0, 0.25).tolist():
         found.due(now)
-    assert not found.received(1, as_packet_in(1, frame), 20.0)
+    assert not found.received(1, packet_in_of(1, frame), 20.0)
 
 
 def test_no_more_frames_a_second_than_allowed() -> None:
@@ -395,7 +387,7 @@ def test_a_plug_that_moves_is_seen_at_its_new_place_alone() -> None:
 @given(st.binary(max_size=200), st.integers(0, 150))
 @settings(max_examples=200)
 def test_whatever_comes_in_is_read_or_malformed(data: bytes, cut: int) -> None:
-    good = as_packet_in(3, lldp.frames(5, np.array([2]), 1, 60, KEY)[0].tobytes())
+    good = packet_in_of(3, lldp.frames(5, np.array([2]), 1, 60, KEY)[0].tobytes())
     for message in (data, good[:cut] + data, good[:24] + data):
         try:
             _, frame = packet_in(message)
