@@ -149,7 +149,7 @@ class Profile:
                 )
         if not self.repairs and classes.protection.shape[2]:
             yield "the switch does not repair, the controller does"
-        elif not self.select_liveness and classes.alternate.shape[2]:
+        if not self.select_liveness and classes.alternate.shape[2]:
             yield (
                 "a group of alternates sends to dead ports, too, until the controller has taken "
                 "them out"

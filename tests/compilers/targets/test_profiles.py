@@ -52,6 +52,14 @@ FARTHER = {(1, 2, 3, 5), (1, 2, 4, 5), (1, 3, 4, 5), (2, 3, 4, 5)}
 """The same ports of other routes, and the port of the host, whose packets have alternates."""
 
 
+def of_profile(name, routing):
+    """A small fabric of switches of a profile."""
+    leaf = {"ports": [{"count": 8}], "openflow": {"profile": name}}
+    inventory = {"node_types": {"leaf": leaf}, "generate": {"type": "leaf"}}
+    spec = {"name": "lab", "topology": {"family": "polarfly", "q": 3}, "routing": routing}
+    return Fabric.from_spec(spec, inventory).compile()
+
+
 @pytest.mark.parametrize(
     ("routing", "expected"), [({}, {()}), (WITH_REPAIR, TO_NEIGHBOURS | FARTHER)]
 )
@@ -59,10 +67,7 @@ def test_a_route_of_a_single_table_has_a_row_for_each_port_with_another_group(
     routing, expected, tmp_path
 ):
     """The notes of compile promised a row for each ingress port, where one row is enough."""
-    leaf = {"ports": [{"count": 8}], "openflow": {"profile": "single-table"}}
-    inventory = {"node_types": {"leaf": leaf}, "generate": {"type": "leaf"}}
-    spec = {"name": "lab", "topology": {"family": "polarfly", "q": 3}, "routing": routing}
-    fabric = Fabric.from_spec(spec, inventory).compile()
+    fabric = of_profile("single-table", routing)
     (note,) = profile_notes(fabric.build)
     assert "one more row for each port whose packets have another group" in note
     fabric.render("ovs", tmp_path, check=False)
@@ -72,3 +77,13 @@ def test_a_route_of_a_single_table_has_a_row_for_each_port_with_another_group(
         for route in findall(r"priority=60,.*ip_dst=([^,]+)", rows)
     }
     assert ports == expected
+
+
+@pytest.mark.parametrize("name", sorted({*PROFILES} - {OVS.name}))
+def test_the_notes_say_what_a_profile_cannot_repair(name):
+    """Of `few-buckets` they left out the alternates: it was said to repair by its controller."""
+    fabric = of_profile(name, WITH_REPAIR)
+    (note,) = profile_notes(fabric.build)
+    profile = PROFILES[name]
+    assert ("the switch does not repair" in note) == (not profile.repairs)
+    assert ("a group of alternates sends to dead ports" in note) == (not profile.select_liveness)
