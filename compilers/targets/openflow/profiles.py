@@ -7,7 +7,7 @@ docs/targets/openflow.md shows the rows that follow from each profile.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -147,6 +147,14 @@ class Profile:
                     "neighbour discovery is not answered, so IPv6 hosts need the gateway as a "
                     "static neighbour"
                 )
+        yield from self.losses(build)
+        most_paths = np.count_nonzero(classes.weight, axis=2).max(initial=1)
+        if self.buckets is not None and most_paths > self.buckets:
+            yield f"at most {self.buckets} of up to {most_paths} paths of a class are used"
+
+    def losses(self, build: Build) -> Iterator[str]:
+        """Why switches of this profile lose packets that a build's tables repair, in clauses."""
+        classes = build.tables.classes
         if not self.repairs and classes.protection.shape[2]:
             yield "the switch does not repair, the controller does"
         if not self.select_liveness and classes.alternate.shape[2]:
@@ -154,9 +162,6 @@ class Profile:
                 "a group of alternates sends to dead ports, too, until the controller has taken "
                 "them out"
             )
-        most_paths = np.count_nonzero(classes.weight, axis=2).max(initial=1)
-        if self.buckets is not None and most_paths > self.buckets:
-            yield f"at most {self.buckets} of up to {most_paths} paths of a class are used"
 
 
 _PLAIN_OPENFLOW = Profile(
@@ -199,9 +204,19 @@ def profile_of(keys: Mapping[str, Any]) -> Profile:
 
 def profile_notes(build: Build) -> Iterator[str]:
     """A line for each node type whose OpenFlow switches do otherwise than a build asks for."""
+    yield from _notes(build, Profile.deviations)
+
+
+def loss_notes(build: Build) -> Iterator[str]:
+    """A line for each node type whose OpenFlow switches lose packets that the tables repair."""
+    yield from _notes(build, Profile.losses)
+
+
+def _notes(build: Build, clauses_of: Callable[[Profile, Build], Iterator[str]]) -> Iterator[str]:
+    """A line for each node type of a build with clauses about its profile."""
     for facts in build.hardware.types if build.hardware else ():
         profile = profile_of(facts.openflow)
-        if clauses := list(profile.deviations(build)):
+        if clauses := list(clauses_of(profile, build)):
             yield f"node type {facts.name}, OpenFlow profile {profile.name}: {'; '.join(clauses)}"
 
 

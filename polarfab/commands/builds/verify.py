@@ -162,6 +162,7 @@ def command(
     it. The result has to be the same as that of the tables. `--emitted openflow` reads the messages
     that the controller sends. A folder with the name openflow is written ./openflow.
     """
+    from compilers.targets.openflow.profiles import loss_notes
     from polarfab.fabric import Fabric
 
     if guarantee and not emitted:
@@ -202,6 +203,9 @@ def command(
         if not as_json:
             _print_report(build, report, method)
             _say_losses(build, report)
+        if report.failures:
+            for note in loss_notes(build):
+                say(f"failures were tried on the tables; {note}")
         stop_if_wrong(build, report)
     _print_emitted(str(emitted), files, with_options=bool(option_words), as_json=as_json)
     if shares and not as_json:

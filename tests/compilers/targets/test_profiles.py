@@ -4,8 +4,10 @@ from dataclasses import replace
 from re import findall
 
 import pytest
+from click.testing import CliRunner
 
 from compilers.targets.openflow.profiles import OVS, PROFILES, profile_notes, profile_of
+from polarfab.commands.builds.verify import command
 from polarfab.fabric import Fabric
 
 
@@ -87,3 +89,18 @@ def test_the_notes_say_what_a_profile_cannot_repair(name):
     profile = PROFILES[name]
     assert ("the switch does not repair" in note) == (not profile.repairs)
     assert ("a group of alternates sends to dead ports" in note) == (not profile.select_liveness)
+
+
+@pytest.mark.parametrize(
+    ("name", "words", "count"),
+    [("few-buckets", [], 1), ("few-buckets", ["--quick"], 0), ("openflow13-ovs", [], 0)],
+)
+def test_verify_says_of_failures_that_switches_do_not_repair_as_the_tables(
+    name, words, count, tmp_path
+):
+    """`proved: link failures` was all that it said."""
+    of_profile(name, WITH_REPAIR).save(tmp_path / "build", prove=False)
+    result = CliRunner().invoke(command, [str(tmp_path / "build"), *words], catch_exceptions=False)
+    assert result.exit_code == 0
+    note = f"failures were tried on the tables; node type leaf, OpenFlow profile {name}: the switch"
+    assert result.stderr.count(note) == count
