@@ -277,7 +277,7 @@ class TlsFaults:
         without_list = before.covered(now) & (self._lists_of.keys() - self.covered(now))
         if self.tls.revoked and without_list and "tls_crl" not in keys:
             problems.append(self._uncovered(sorted(without_list), now))
-        if "tls_cert" not in keys and (forgotten := self._forgotten(before)):
+        if "tls_cert" not in keys and (forgotten := self._forgotten(before, now)):
             names_of = [_name(authority.subject) for authority in forgotten]
             given = f"a file without {first_names(names_of, MOST_NAMED)}"
             problems.append(self._unfit("tls_cert", CHAIN, given))
@@ -310,8 +310,11 @@ class TlsFaults:
             chains += [above for above in self._issuers[one] if above not in chains]
         return {_name(one.subject) for one in chains}
 
-    def _forgotten(self, before: TlsFaults) -> list[Certificate]:
-        """Intermediate authorities of other files that our certificate needs, and has not."""
+    def _forgotten(self, before: TlsFaults, now: float) -> list[Certificate]:
+        """Intermediate authorities of other files that our certificate needs, and has not.
+
+        One that has expired is not needed.
+        """
         if not (self._is_foreign and self.rehearsal.refusal("switch").number in NO_CHAIN):
             return []
         tops = [one for one in self._chains(lambda _: True) if not self._issuers[one]]
@@ -320,7 +323,8 @@ class TlsFaults:
         return [
             authority
             for authority in dict.fromkeys(came)
-            if not _is_root(authority) and any(_issuers(one, [authority]) for one in tops)
+            if not _is_root(authority) and Span.of(authority).end >= now
+            if any(_issuers(one, [authority]) for one in tops)
         ]
 
     def _lost(self, before: TlsFaults) -> list[Problem]:

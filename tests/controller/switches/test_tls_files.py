@@ -768,6 +768,23 @@ def test_a_chain_that_was_forgotten_is_missed(tls):
         assert looked(files, now=True), "it is of another authority"
 
 
+def test_a_chain_that_has_expired_is_not_missed(tls):
+    """Renewed files were refused without the other certificate of an authority that peers know."""
+    tls = replace(tls, revoked=None)
+    put_key(tls, KEY)
+    tls.authority.write_bytes(root(AUTHORITY))
+    chain = BY_MIDDLE + middle(AUTHORITY, by="second", signer=SECOND)
+    expired = signed("second", SECOND, "old", ROOT, days=-1)
+    tls.certificate.write_bytes(chain + expired)
+    files = TlsFiles(tls)
+    for renewed in (own(by="second", signer=SECOND), chain):
+        tls.certificate.write_bytes(renewed)
+        assert looked(files, now=True)
+        assert files.new_faults(time()) == []
+        tls.certificate.write_bytes(chain + expired)
+        files = TlsFiles(tls)
+
+
 def test_an_authority_between_that_peers_got_from_our_authorities_is_missed(tls):
     """OpenSSL sends it from there, but only if our certificate is alone in its file."""
     tls = replace(tls, revoked=None)
