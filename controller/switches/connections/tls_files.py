@@ -57,8 +57,6 @@ class _RevocationList(NamedTuple):
 class _Refusal(NamedTuple):
     """That files are worse than those in use, and until when they are not judged again."""
 
-    stamp: _Stamp
-    """The stamp of the files."""
     signers: int
     """How many authorities of switches were known."""
     moment: float
@@ -103,10 +101,11 @@ class TlsFiles:
         """The stamp of the files at the last look."""
         self._stamp_when_read = self._last_stamp
         """The stamp of the files when they were read."""
-        self._refused_stamp: _Stamp = ()
-        """The stamp of files that could not be used, as was said; () before there were any."""
+        self._told_unusable = False
+        """Whether it was told that the files cannot be used as they are."""
         self._refusal: _Refusal | None = None
-        """The last refusal of files that were worse than those in use; None before any was."""
+        """The refusal of the files as they are; None if they were not found worse than those in
+        use."""
         self._look: Future[bool] | None = None
         """Whether there are new contexts, while a thread looks; None between two looks."""
         self._look_start = 0.0
@@ -148,7 +147,7 @@ class TlsFiles:
             "revocation list": [end for end in map(_end_of, lists) if end < inf],
         }
         if self._faults:
-            self._judge(faults, self._faults, stamp)
+            self._judge(faults, self._faults)
         if _stamp(self.tls) != stamp:
             raise InputError.of(
                 key="tls_cert",
@@ -167,13 +166,12 @@ class TlsFiles:
             lists_of.setdefault(_issuer_of(crl), []).append(_RevocationList(_end_of(crl), serials))
         self._lists = lists_of
 
-    def _judge(self, faults: TlsFaults, before: TlsFaults, stamp: _Stamp) -> None:
+    def _judge(self, faults: TlsFaults, before: TlsFaults) -> None:
         """Refuse files that are worse than those in use.
 
         Args:
             faults: their faults.
             before: the faults of those in use.
-            stamp: their stamp.
 
         Raises:
             InputError: they are.
@@ -184,7 +182,7 @@ class TlsFiles:
             moments = (*faults.moments(), *before.moments())
             moment = min((one for one in moments if one >= now), default=inf)
             end = monotonic() + LONGEST_REFUSAL
-            self._refusal = _Refusal(stamp, len(known), moment, end)
+            self._refusal = _Refusal(len(known), moment, end)
             raise InputError(worse)
 
     def look(self, start: Callable[[Callable[[], bool]], Future[bool]], now: bool = False) -> None:
@@ -231,6 +229,8 @@ class TlsFiles:
         """
         before, self._last_stamp = self._last_stamp, _stamp(self.tls)
         is_still_changing = self._last_stamp != before
+        if is_still_changing:  # files that come back are told anew
+            self._told_unusable, self._refusal = False, None
         if not now and (self._last_stamp == self._stamp_when_read or is_still_changing):
             return False
         if not now and self._is_refused():
@@ -239,9 +239,9 @@ class TlsFiles:
             self._load()
         except (InputError, OSError):
             # Read again at the next call: it may have been for want of a descriptor.
-            if not now and self._refused_stamp == self._last_stamp:
+            if not now and self._told_unusable:
                 return False
-            self._refused_stamp = self._last_stamp
+            self._told_unusable = True
             raise
         self._stamp_when_read = self._last_stamp
         return True
@@ -251,7 +251,6 @@ class TlsFiles:
         refusal = self._refusal
         return (
             refusal is not None
-            and refusal.stamp == self._last_stamp
             and refusal.signers == len(self._signers)
             and time() <= refusal.moment
             and monotonic() < refusal.end

@@ -655,6 +655,31 @@ def test_a_refused_renewal_is_judged_again_only_when_that_may_help(tls, monkeypa
     assert looked(files), "they do not need the other one"
 
 
+@pytest.mark.parametrize("kind", ["worse", "unreadable"])
+def test_refused_files_that_come_back_are_told_again(tls, authority, tmp_path, kind):
+    """Certificates of certbot or Kubernetes are behind a link, and it may be put back."""
+    good, bad, live = (tmp_path / name for name in ("good", "bad", "live"))
+    for folder in (good, bad):
+        folder.mkdir()
+        for file in (tls.key, tls.certificate, tls.authority, tls.revoked):
+            (folder / file.name).write_bytes(file.read_bytes())
+    spoilt = for_clients(tls, authority) if kind == "worse" else b"no certificate"
+    (bad / tls.certificate.name).write_bytes(spoilt)
+    live.symlink_to(good)
+    names = (file.name for file in (tls.key, tls.certificate, tls.authority, tls.revoked))
+    files = TlsFiles(Tls(*(live / name for name in names), names=tls.names))
+    for _ in range(2):
+        live.unlink()
+        live.symlink_to(bad)
+        assert not looked(files)
+        with pytest.raises(InputError, match="tls_cert"):
+            looked(files)
+        assert not looked(files), "it is told once"
+        live.unlink()
+        live.symlink_to(good)
+        assert [looked(files), looked(files)] == [False, False]
+
+
 def test_an_authority_that_was_left_out_is_needed_no_more(tls):
     """It would be one that only switches know: then each of ours is needed."""
     tls = replace(tls, revoked=None)
