@@ -619,9 +619,9 @@ ChangeWaits = Kind(
 LinksKept = Kind(
     "not-suppressed",
     "links integer; sentence",
-    "Some links go down and up again too often, or are drained by request. But traffic uses them "
-    "whenever they are up, because without them switches would have no path to others. links: how "
-    "many.",
+    "Some links go down and up again too often, are drained by request, or were down before a "
+    "restart and may be up again. But traffic uses them whenever they are up, because without them "
+    "switches would have no path to others. links: how many.",
     line="{node} cannot be avoided: {text}",
     text="without {sentence}, switches would have no path to others",
     node=lambda event: f"{event['links']} {'link' if event['links'] == 1 else 'links'}",

@@ -7,7 +7,9 @@ which cables carry its frames. The keeper then repairs the tables around `Links.
 
 A link is *broken* while a port at either end is down or set to drop packets, or while it carries
 nothing or leads elsewhere, as discovery finds. It is *avoided* while it is up, but flaps
-(`controller.upkeep.flap_damping`) or is drained by request. A switch is *avoided* when it
+(`controller.upkeep.flap_damping`) or is drained by request. So is a link that may be up again: only
+the record of another process says that it is down, and an end says that its port is up. A switch is
+*avoided* when it
 
 - stays disconnected for longer than the patience, or has not connected so long after the start,
 - was read not to hold its program,
@@ -278,11 +280,18 @@ class Links:
         """The switches that show no port of their links, though a port at a far end works."""
         if not self._shows_no_link.any():
             return np.zeros(0, np.intp)
-        switch, link = self.cables.ends[..., 0], self.cables.ends[..., 1]  # int64[E, 2] each
-        works = self._cabled[switch] & self._connected[switch] & ~self._port_down[switch, link]
+        far_end = self.cables.ends[:, ::-1, 0]  # int64[E, 2], the switch at the other end
         has_working_far_port = np.zeros(len(self._cabled), np.bool_)
-        has_working_far_port[switch[:, ::-1][works]] = True
+        has_working_far_port[far_end[self._working_ends]] = True
         return np.flatnonzero(self._shows_no_link & has_working_far_port)
+
+    @property
+    def _working_ends(self) -> NDArray[np.bool_]:
+        """bool[E, 2]: the ends of links whose port works, as its connected switch has told."""
+        switch, link = self.cables.ends[..., 0], self.cables.ends[..., 1]  # int64[E, 2] each
+        has_told = self._cabled[switch] & self._connected[switch]
+        works: NDArray[np.bool_] = has_told & ~self._port_down[switch, link]
+        return works
 
     def _set_link_ports(
         self, vertex: int, planned: NDArray[np.intp], faults: dict[int, str], now: float
@@ -465,6 +474,14 @@ class Links:
         """bool[E]: the broken links, without those of which only a record says so."""
         return self._broken & ~self._unconfirmed
 
+    @property
+    def _perhaps_up(self) -> NDArray[np.bool_]:
+        """bool[E]: the links whose port is down at one end, as only a record says, and works at the
+        other end, as its switch has told since. The link may have come back.
+        """
+        recorded = self._unconfirmed & ~self._unseen
+        return recorded & self._working_ends.any(axis=1) if recorded.any() else recorded
+
     def least_avoided(
         self, dead: NDArray[np.bool_], drained: NDArray[np.bool_], now: float
     ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
@@ -479,7 +496,7 @@ class Links:
             bool[S, K] and bool[S]: these links and switches without those to spare.
         """
         links = self.cables.of_ends(dead)
-        broken = self._known_broken | links & self._broken
+        broken = self._known_broken | links & self._broken & ~self._perhaps_up
         spared = self._spared(links & ~broken, drained, broken, now)
         still_dead = self.cables.at_both_ends(broken | links & ~spared.links)
         return still_dead, drained & ~spared.switches
@@ -688,7 +705,10 @@ class Links:
             switches: bool[S], the switches to avoid.
             now: the time.
         """
-        links = (self.link_penalties.suppressed | self._requested_links) & ~self._broken
+        perhaps_up = self._perhaps_up
+        broken = self._broken & ~perhaps_up
+        suppressed_or_requested = self.link_penalties.suppressed | self._requested_links
+        links = suppressed_or_requested & ~broken | perhaps_up
         requested = self._requested_links, self._requested_switches
         inputs = tuple(
             array.tobytes()
@@ -705,7 +725,7 @@ class Links:
             return
         self._last_inputs = inputs
         links_before, switches_before = self._spared_links, self._spared_switches
-        self._spared_links, self._spared_switches = self._spared(links, switches, self._broken, now)
+        self._spared_links, self._spared_switches = self._spared(links, switches, broken, now)
         if (self._spared_links & ~links_before).any():
             names = self._named(self._spared_links)
             self._events.append(events.LinksKept(len(names), first_names(names, MOST_NAMED)))
@@ -713,7 +733,7 @@ class Links:
             spared = np.flatnonzero(self._spared_switches).tolist()
             names = [self.wiring.names[vertex] for vertex in spared]
             self._events.append(events.SwitchesKept(len(names), first_names(names, MOST_NAMED)))
-        self.dead = self.cables.at_both_ends(self._broken | links & ~self._spared_links)
+        self.dead = self.cables.at_both_ends(broken | links & ~self._spared_links)
         self.drained = switches & ~self._spared_switches
 
     def _spared(

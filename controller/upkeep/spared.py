@@ -40,7 +40,7 @@ class AvoidedParts:
     """A fabric of S switches and E links at one moment: what is avoided, and what to decide by."""
 
     links: NDArray[np.bool_]
-    """bool[E], the avoided links, which are up."""
+    """bool[E], the avoided links, which are up, as far as switches have told."""
     switches: NDArray[np.bool_]
     """bool[S], the avoided switches."""
     broken: NDArray[np.bool_]
