@@ -200,3 +200,16 @@ def test_room_is_asked_for_only_where_a_disk_is_full(run_here, compiled: Path) -
     code, error = run_here("compile", compiled / "fabric.yaml", "-o", "/proc/x")
     assert code == 2
     assert error.endswith("name another folder with -o\n")
+
+
+@pytest.mark.parametrize("given", [(), ("--set", "hwsku=other")])
+def test_files_of_another_setting_are_explained(polarfab, tmp_path: Path, given) -> None:
+    """Not so where verify had a --set, though it was another one."""
+    (tmp_path / "fabric.yaml").write_text("name: lab\ntopology: {family: polarfly, q: 2}\n")
+    build, out = tmp_path / "build", tmp_path / "out"
+    assert polarfab("compile", tmp_path / "fabric.yaml", "-o", build)[0] == 0
+    words = ("--target", "sonic", "--set", "hwsku=rendered")
+    assert polarfab("render", build, "-o", out, *words)[0] == 0
+    code, _, err = polarfab("verify", build, "--emitted", out, *given)
+    assert code == 1
+    assert "files that were rendered with --set: give the same --set to verify" in err

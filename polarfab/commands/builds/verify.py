@@ -207,7 +207,7 @@ def command(
             for note in loss_notes(build):
                 say(f"failures were tried on the tables; {note}")
         stop_if_wrong(build, report)
-    _print_emitted(str(emitted), files, with_options=bool(option_words), as_json=as_json)
+    _print_emitted(str(emitted), files, as_json)
     if shares and not as_json:
         print_guarantees(f"by {emitted}: what every host gets", fabric.builds, shares)
     if not verification.passed or not all(report.passed for report in files):
@@ -239,15 +239,12 @@ def _check_emitted(
     return fabric.check_emitted(emitted, target, read(option_words), bar, accept)
 
 
-def _print_emitted(
-    emitted: str, files: Sequence[EmittedReport], with_options: bool, as_json: bool
-) -> None:
+def _print_emitted(emitted: str, files: Sequence[EmittedReport], as_json: bool) -> None:
     """Print the reports of emitted files.
 
     Args:
         emitted: the folder, or `openflow`.
         files: the report of each plane.
-        with_options: whether options of the target were given.
         as_json: whether the facts are printed as JSON elsewhere.
     """
     for report in files:
@@ -258,7 +255,7 @@ def _print_emitted(
             ]
             print_facts(f"emitted: {emitted}", printed_facts)
         say_emitted(report)
-        if not report.passed and not with_options and emitted != OPENFLOW:
+        if not report.passed and emitted != OPENFLOW:
             say("files that were rendered with --set: give the same --set to verify")
 
 
