@@ -318,6 +318,11 @@ def _http_protocol() -> type[asyncio.Protocol]:
         has_ended = False
         """Whether the client has ended its side."""
 
+        def connection_made(self, transport: Any) -> None:
+            """Begin. The client's address is that of `accept`; a reset connection has no other."""
+            super().connection_made(transport)
+            self.client = transport.get_extra_info("peername")[:2]
+
         def send_400_response(self, msg: str) -> None:
             """Refuse what is no HTTP. A request whose body it spoils gets no other answer."""
             request = self.cycle

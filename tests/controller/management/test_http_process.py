@@ -17,6 +17,7 @@ import time
 from collections import Counter
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from threading import Event, Thread
@@ -223,11 +224,39 @@ def test_a_body_that_is_malformed_after_the_answer_began_ends_the_connection():
         protocol.data_received(b"ZZ\r\n")
         await asyncio.wait_for(task, LIMIT)
 
-    transport = Mock(**{"get_extra_info.return_value": None})
+    transport = Mock(**{"get_extra_info.side_effect": {"peername": ("192.0.2.1", 5)}.get})
     asyncio.run(served_by(transport))
     sent = b"".join(call.args[0] for call in transport.write.call_args_list)
     assert (sent.count(b"HTTP/1.1 "), received) == (1, [{"type": "http.disconnect"}])
     transport.close.assert_called_once()
+
+
+def test_a_client_that_resets_at_once_has_an_address():
+    """Its requests stood in the log of actions without one."""
+    door = ClientListener(socket.create_server(("127.0.0.1", 0)).detach())
+    client = connected(door.getsockname()[1])
+    client.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    client.sendall(b"GET / HTTP/1.1\r\nHost: x\r\n\r\n")
+    host, port, accept = *client.getsockname(), door.accept
+
+    def accept_and_lose():
+        accepted = accept()
+        client.close()
+        return accepted
+
+    async def served():
+        scopes = asyncio.Queue()
+
+        async def site(scope, *_):
+            await scopes.put(scope)
+
+        config, state = http_process._server_config(site, None), ServerState()
+        made = partial(config.http_protocol_class, config, state, {})
+        async with await asyncio.get_running_loop().create_server(made, sock=door):
+            return await asyncio.wait_for(scopes.get(), LIMIT)
+
+    door.accept = accept_and_lose
+    assert asyncio.run(served())["client"] == (host, port)
 
 
 def test_faults_go_to_the_controller_a_few_in_a_minute():
