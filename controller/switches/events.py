@@ -610,10 +610,11 @@ ChangeWaits = Kind(
     "change-waits",
     "switches integer; sentence",
     "A change of tables waits: something that forwards is to be avoided, or something is back. "
-    "Disconnected switches that traffic goes through could not follow the change, so packets could "
-    "loop. The change is made once these switches are back, or drained. switches: how many.",
+    "Switches that traffic goes through are disconnected, or not read yet. They could not follow "
+    "the change, so packets could loop. It is made once they are read, or drained. switches: how "
+    "many.",
     line="a change of tables waits for {node}: {text}",
-    text="{sentence} cannot follow it while disconnected",
+    text="{sentence} cannot follow it before they are connected and read",
     node=lambda event: f"{event['switches']} {'switch' if event['switches'] == 1 else 'switches'}",
 )
 LinksKept = Kind(
