@@ -956,7 +956,7 @@ def test_a_link_that_was_down_and_is_up_at_one_end_is_used_if_pairs_need_it() ->
     """It stayed dead as long as the end that had told was silent. Pairs were cut off for want of
     it, or a drain by request ended.
     """
-    before, cables = fabric()
+    before, _ = fabric()
     wiring, silent = before.wiring, 5
     ports = [int(port) for port in wiring.port[silent] if port]
     for port in ports:
