@@ -1,8 +1,10 @@
-"""The command line, with a controller one of whose threads dies at SIGUSR1.
+"""The command line, with a controller one of whose threads dies at SIGUSR1; at SIGUSR2 it prints
+the stacks of all threads.
 
 argv: the thread, ticks (it repairs) or inbox (it handles messages), and the words of the command.
 """
 
+import faulthandler
 import signal
 import sys
 
@@ -11,6 +13,7 @@ from polarfab import cli
 
 THREAD = {"ticks": "_ticks", "inbox": "handle_messages"}[sys.argv.pop(1)]
 MADE = app.app_class
+faulthandler.register(signal.SIGUSR2)
 watchdog.MOST_MISSED = 20  # two seconds
 
 

@@ -11,6 +11,7 @@ import random
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from collections import Counter
@@ -304,10 +305,22 @@ class Campaign:
         """Kill a thread of the controller, which has to end by itself."""
         if self.controller is None:
             return
-        self.controller.process.send_signal(signal.SIGUSR1)
-        assert self.controller.process.wait(LIMIT) != 0
+        process = self.controller.process
+        process.send_signal(signal.SIGUSR1)
+        try:
+            code = process.wait(LIMIT)
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGUSR2)
+            until(lambda: "most recent call first" in self._log_tail, "it tells its stacks", LIMIT)
+            raise AssertionError(self._log_tail) from None
+        assert code != 0
         assert "has stopped: " in self.controller.log.read_text(), self.controller.log
         self.controller = None
+
+    @property
+    def _log_tail(self) -> str:
+        """The last lines that the controller has printed."""
+        return self._running.log.read_text()[-4000:]
 
     def _begin_move(self) -> None:
         """Have the controller begin a move, if all is well enough for one."""
