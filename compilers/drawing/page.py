@@ -65,7 +65,7 @@ def page_data(
         raise InputError.of(
             required=f"at most {MOST_PAGE_NODES:,} nodes in a page",
             given=f"{topology.graph.order:,}",
-            todo="draw a picture instead: -o FILE.svg",
+            todo="draw a picture instead: name a file such as fabric.svg",
         )
     data = _node_data(
         scene, topology=topology, wiring=wiring, racks=racks, marked=marked, sites=sites

@@ -99,8 +99,8 @@ def _without_links(folder: Path) -> Path:
         raise InputError.of(
             "a build folder whose path has no symbolic link",
             f"a link to {target}",
-            f"name {target} itself; to replace the build there, compile into it with -o, which"
-            " takes a single step",
+            f"name {target} itself; to replace the build there, compile into it, which takes a"
+            " single step",
             file=str(folder),
         )
     return target

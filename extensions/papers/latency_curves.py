@@ -125,7 +125,7 @@ def _whole_task(fabric: str, pattern: str, settings: str) -> SimulationTask:
     except (KeyError, TypeError, ValueError) as error:
         given = f"{pattern}, {settings} of {fabric}: {type(error).__name__}: {error}"
         todo = "remove the lines of these points"
-        raise InputError.of("a point as reproduce -o writes it", given, todo) from error
+        raise InputError.of("a point as `reproduce` writes it", given, todo) from error
 
 
 def _task_of(

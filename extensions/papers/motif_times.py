@@ -41,5 +41,5 @@ def simulated_time(key: TimeKey) -> CompletionTime:
     except (KeyError, TypeError, ValueError) as error:
         given = f"{key.collective}, {key.settings} of {key.fabric}: {type(error).__name__}: {error}"
         todo = "remove the lines of these times"
-        raise InputError.of("a time as reproduce -o writes it", given, todo) from error
+        raise InputError.of("a time as `reproduce` writes it", given, todo) from error
     return completion_time(build, key.collective, key.size, fabric.hosts, settings, key.rows)

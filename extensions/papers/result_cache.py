@@ -336,7 +336,7 @@ def recompute_sample(
     """
     results = list(cached_results(file))
     if not results:
-        raise InputError.of("points, as reproduce -o writes them", "none", file=str(file))
+        raise InputError.of("points, as `reproduce` writes them", "none", file=str(file))
     sampled = np.random.default_rng(seed).permutation(len(results))[:sample]
     for cached in (results[index] for index in sorted(sampled)):
         same_code = cached.code == points_digest()

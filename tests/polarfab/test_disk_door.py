@@ -176,7 +176,7 @@ def test_a_file_in_a_build_or_a_render_is_refused_when_it_is_written(
     for folder, kind in ((build, "a build"), (out, "a folder of files made from a build")):
         code, _, err = run("cables", build, "--format", "csv", "-o", folder / "cables.csv")
         assert (code, f"given one inside {kind}, {folder}" in err) == (2, True), err
-        assert "name another one with -o" in err
+        assert "name another one" in err
     assert run("compile", made / "f.yaml", "-o", build)[0] == 0
     (build / "one").touch()
     (build / "other").touch()

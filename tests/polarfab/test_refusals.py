@@ -184,7 +184,7 @@ def test_a_build_behind_a_link_and_from_inside(build: Path) -> None:
     assert (build / "verified.json").is_file()
     code, _, err = command_line()("compile", fabric, "-o", ".", cwd=build)
     assert code == 2
-    assert "which is the working directory; name another folder with -o" in err
+    assert "which is the working directory; name another folder" in err
     assert sorted(path.name for path in build.parent.iterdir()) == ["build", "fabric.yaml", "link"]
 
 
@@ -199,7 +199,7 @@ def test_a_build_that_cannot_be_marked_is_verified(run_here, build: Path) -> Non
 def test_room_is_asked_for_only_where_a_disk_is_full(run_here, compiled: Path) -> None:
     code, error = run_here("compile", compiled / "fabric.yaml", "-o", "/proc/x")
     assert code == 2
-    assert error.endswith("name another folder with -o\n")
+    assert error.endswith("name another folder\n")
 
 
 @pytest.mark.parametrize("given", [(), ("--set", "hwsku=other")])

@@ -20,8 +20,8 @@ from typing import BinaryIO
 
 from inventory.problems import InputError
 
-OTHER_FOLDER = "name another folder with -o"
-OTHER_FILE = "name another one with -o"
+OTHER_FOLDER = "name another folder"
+OTHER_FILE = "name another one"
 """What to do about a place that cannot be written, in messages."""
 DISK_FULL = (errno.ENOSPC, errno.EDQUOT, None)
 """The error numbers of a full disk; NumPy raises its error without a number."""

@@ -126,7 +126,7 @@ def writer_of(build: Build, folder: Path) -> str:
         key="emitted",
         required="a folder with what `render` wrote for one target",
         given=f"files of {' and of '.join(writers)}" if writers else "none of its files",
-        todo="say which with `target`" if writers else "give the folder that render -o wrote",
+        todo="say which with `target`" if writers else "give the folder that `render` wrote",
     )
 
 

@@ -90,7 +90,7 @@ def test_times_are_checked(tmp_path: Path, polarfab) -> None:
     edited(file, cycles="null")
     assert polarfab(*words)[0] == 1
     edited(file, fabric="{")
-    assert "error: required a time as reproduce -o writes it" in polarfab(*words)[2]
+    assert "error: required a time as `reproduce` writes it" in polarfab(*words)[2]
     edited(file, fabric=FABRIC)
     assert "cycles of points simulated again" in polarfab(*words[:-1])[1]
 

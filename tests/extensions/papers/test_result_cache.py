@@ -547,14 +547,14 @@ def test_a_file_of_other_columns_is_named_with_its_line(tmp_path: Path, polarfab
 @pytest.mark.parametrize(
     ("column", "text", "says"),
     [
-        ("fabric", "{", "required a point as reproduce -o writes it, given uniform"),
+        ("fabric", "{", "required a point as `reproduce` writes it, given uniform"),
         ("fabric", '{"host": 2}', "unexpected keyword argument 'host'"),
         ("fabric", FABRIC.text().replace("MIN", "MAX"), "KeyError: 'MAX'; remove the lines"),
         ("pattern", "uniorm", "given uniorm, {"),
         ("settings", "[1]", "given uniform, [1] of {"),
         ("settings", '{"drain": "x"}', "drain: required a number from 0, given x"),
-        ("load", '"a"', "required points, as reproduce -o writes them, given none"),
-        ("seed", "-1", "required points, as reproduce -o writes them, given none"),
+        ("load", '"a"', "required points, as `reproduce` writes them, given none"),
+        ("seed", "-1", "required points, as `reproduce` writes them, given none"),
     ],
 )
 def test_an_edited_point_is_named(
@@ -606,4 +606,4 @@ def test_points_are_checked(tmp_path: Path, polarfab) -> None:
     file.write_text("")
     code, _, err = polarfab(*words)
     assert code == 2
-    assert "points.csv: required points, as reproduce -o writes them" in err
+    assert "points.csv: required points, as `reproduce` writes them" in err
