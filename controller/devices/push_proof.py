@@ -105,9 +105,11 @@ class PushProof:
             The differences that are accepted, as ports are shut or switches are drained.
 
         Raises:
-            DeviceError: the tables still differ after `PROOF_PATIENCE`.
+            DeviceError: the tables still differ after `PROOF_PATIENCE`, or after the time that the
+                device's BGP needs to restart.
         """
-        limit = time.monotonic() + PROOF_PATIENCE
+        patience = max(PROOF_PATIENCE, switch.device.restart_patience)
+        limit = time.monotonic() + patience
         while True:
             differences = self.differences(switch, wanted, switch.device.tables())
             accepted, pending = list[RouteDifference](), list[RouteDifference]()

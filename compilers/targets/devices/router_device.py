@@ -99,6 +99,11 @@ class RouterDevice(ABC):
         """Whether a push opens ports that somebody has shut."""
         return PORTS_SHUT in self.overrule
 
+    @property
+    def restart_patience(self) -> float:
+        """The most seconds until routes are back where a push restarts BGP; 0 where it does not."""
+        return 0.0
+
     def lock(self, owner: str) -> None:
         """Keep other pushes away until `unlock`, where a shell reaches the device.
 

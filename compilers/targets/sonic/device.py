@@ -39,6 +39,10 @@ ADMIN_STATUS = "admin_status"
 """The field of a port that says whether it is up."""
 RESTART_FRR = "systemctl restart bgp"
 """Restarts the container of FRR, which reads frr.conf."""
+RESTART_PATIENCE = 300.0
+"""The most seconds until all sessions are up after that. The tests of SONiC (sonic-mgmt) wait as
+long: 60 s were too few, as newer releases restart swss, too, and then the last session came after
+4 minutes. FRR's own wait between two attempts does not count, as frr.conf makes it one second."""
 STOP_TIMERS = "systemctl stop 'polarfab-*.timer'"
 """Stops the timers that roll pushes back."""
 LIST_TIMERS = "systemctl list-units --no-legend 'polarfab-*.timer'"
@@ -76,6 +80,11 @@ class SonicDevice(ConfiguredDevice):
     """The commands that take the pending change back."""
     can_overrule = frozenset({PORTS_SHUT})
     save_commands = (STOP_TIMERS, "config save -y")
+
+    @property
+    def restart_patience(self) -> float:
+        """See `RouterDevice.restart_patience`: also for neighbours of a switch that restarts it."""
+        return RESTART_PATIENCE if self.bgp else 0.0
 
     def name(self) -> str:
         """See `RouterDevice.name`."""

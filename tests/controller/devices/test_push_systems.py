@@ -23,7 +23,7 @@ from compilers.targets.frr.device import FrrDevice
 from compilers.targets.node_systems import system_target
 from compilers.targets.nxos.device import NxosDevice
 from compilers.targets.routed.static_routes import fabric_pools
-from compilers.targets.sonic.device import SonicDevice
+from compilers.targets.sonic.device import RESTART_PATIENCE, SonicDevice
 from compilers.targets.system_names import hostname
 from compilers.targets.target_lookup import target
 from controller.devices import device_push, push_proof
@@ -81,6 +81,7 @@ class Site:
         monkeypatch.setattr(device_push, "DeviceShell", lambda reach: self.devices[reach[-1]])
         monkeypatch.setattr("napalm.get_network_driver", self.driver)
         monkeypatch.setattr(push_proof, "PROOF_PATIENCE", 0)
+        monkeypatch.setattr("compilers.targets.sonic.device.RESTART_PATIENCE", 0)
 
     def wire(self, names):
         """Empty devices of these names."""
@@ -512,6 +513,38 @@ def test_sonic_speaks_bgp_and_bfd_after_a_push(tmp_path, monkeypatch):
         )
     assert states(site.push()) == {"as built"}
     assert {device.started for device in site.devices.values()} == {1}
+
+
+class Clock:
+    """A clock that only sleeping moves."""
+
+    now = 0.0
+
+    def monotonic(self):
+        return self.now
+
+    def sleep(self, seconds):
+        self.now += seconds
+
+
+def test_a_push_waits_for_the_sessions_of_sonic_after_a_restart(tmp_path, monkeypatch):
+    """It failed after 10 s, and undid the change."""
+    site, clock = speaking(tmp_path, monkeypatch), Clock()
+    monkeypatch.setattr(push_proof, "time", clock)
+    monkeypatch.setattr("compilers.targets.sonic.device.RESTART_PATIENCE", RESTART_PATIENCE)
+    name, one = next(iter(site.devices.items()))
+    sessions_up = 237.0  # the last one, as a log of sonic-mgmt has it
+
+    def spoil(routes):
+        for key in (
+            [*one.learned][1:] if "router bgp" in one.frr and clock.now < sessions_up else ()
+        ):
+            del routes[key]
+
+    one.spoiled = spoil
+    found = site.push(nodes=[name])[name]
+    assert (found.state, found.error) == ("pushed", "")
+    assert clock.now == sessions_up
 
 
 def test_bgp_of_sonic_starts_again_though_a_push_was_cut_off(tmp_path, monkeypatch):
