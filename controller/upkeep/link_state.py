@@ -413,10 +413,7 @@ class Links:
     # Evaluation
 
     def evaluate(self, now: float) -> None:
-        """Evaluate what was reported: the programs of switches, and in each `EVALUATION_PERIOD`
-        what discovery sees.
-        """
-        self.return_switches()
+        """Evaluate what discovery sees, once in each `EVALUATION_PERIOD`."""
         if self.discovery is None or now - self._last_evaluation < EVALUATION_PERIOD:
             return
         self._last_evaluation = now

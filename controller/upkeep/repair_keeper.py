@@ -712,17 +712,22 @@ class Keeper(Upkeep):
     def tick(self) -> None:
         """Send discovery's frames that are due, and react to the links; called at intervals.
 
-        Discovery goes on while the fabric is moved to another build.
+        While the fabric is moved to another build, only discovery goes on. Switches are drained, and
+        return, after the move, or while it waits (`detour_work`).
         """
         upkeep = self._upkeep
         if not self._is_loaded(upkeep):
             return
-        self.rounds.tick()
-        discovery = upkeep.links.discovery
+        links, discovery = upkeep.links, upkeep.links.discovery
         for vertex, frames in discovery.due(self._now()) if discovery else ():
             if switch := self.fabric.present.get(vertex):
                 switch.talk.send(SendPriority.URGENT, frames)
-        upkeep.links.evaluate(self._now())
+        links.evaluate(self._now())
+        if self._upkeep_in_charge():
+            self.rounds.tick()
+            links.return_switches()
+        elif not links.links_changed:
+            return
         self._react(upkeep)
 
     def _is_changing(self, upkeep: _BuildUpkeep) -> bool:

@@ -772,6 +772,44 @@ def test_a_cable_that_becomes_silent_while_a_move_waits_is_led_around():
     assert not net.fabric.lost()
 
 
+@pytest.mark.parametrize(("round", "returning"), [(0, 2), (2, 7)])
+def test_a_switch_that_returns_in_the_rounds_of_a_move_is_used_after_it(round, returning):
+    """A successor planned the move through a switch that had returned in the rounds. Its
+    predecessor had planned it around this switch.
+    """
+    net, mover, keeper = sparse_network()
+    old, new = mover.fabric.current, loaded(build(Q3, MINIMAL, OTHER_SPARSE_LINKS))
+    net.sessions.closed(returning)
+    for _ in range(160):
+        net.tick()
+    assert keeper.drained[returning]
+    mover.move(new, True, all_or_none=False)
+    while mover.rollout.round < round:
+        net.tick(SETTLE)
+    net.connect(returning)
+    for _ in range(4):
+        net.tick(SETTLE)
+    assert mover.rollout.state == "forth"
+    record = Record(
+        old.identity, new.identity, mover.rollout.round, "forth", link_state=keeper.links_record()
+    )
+    sessions = LiveFabric(old, names, clock=lambda: net.now[0])
+    keeper = Keeper(sessions, Duties(damping=CALM, discover=False))
+    mover = Mover(sessions, keeper, no_history())
+    mover.go_on(record, {old.identity: old, new.identity: new}.__getitem__)
+    later = InMemory(net.build, sessions, net.now)
+    later.switches[:] = net.switches
+    later.also.append(mover.tick)
+    for vertex in range(len(later.switches)):
+        later.connect(vertex)
+        for _ in range(3):
+            later.tick(SETTLE)
+            assert not later.fabric.lost()
+    while mover.busy:
+        later.tick(SETTLE)
+        assert not later.fabric.lost()
+
+
 def test_switches_send_lldp_frames_in_all_rounds_of_a_move():
     net, mover, _ = sparse_network(discover=True)
     mover.move(loaded(build(Q3, MINIMAL, OTHER_SPARSE_LINKS)), True)

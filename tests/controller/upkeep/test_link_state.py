@@ -37,7 +37,7 @@ def kinds(links: Links, now: float) -> list[str]:
 def fit(links: Links, vertex: int) -> None:
     """It was read to hold its program, and its turn came."""
     links.program_held(vertex)
-    links.evaluate(0.0)
+    links.return_switches()
 
 
 def test_a_port_that_goes_down_kills_the_link_at_both_ends_until_both_are_up() -> None:
