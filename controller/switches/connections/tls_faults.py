@@ -42,6 +42,8 @@ FOUND_HERE = {
 """Numbers of OpenSSL for refusals that are found without it, and why."""
 NO_CHAIN = {2, 18, 19, 20, 21}
 """Numbers of OpenSSL for refusals of a certificate whose authority the peer does not know."""
+LOOKED_AT_LAST = {0, OF_ANOTHER, 9, 10}
+"""Numbers of OpenSSL for what it says of a chain that is good but for signatures and times."""
 NO_DETOUR = "no authority that keeps peers from a chain to a root"
 """What each of our authorities should be, too."""
 DETOUR = "with which they refuse our certificate"
@@ -108,6 +110,8 @@ class TlsFaults:
     """How peers refused our certificate when the files were read."""
     _accepting: frozenset[Peer] = field(init=False)
     """The peers that accepted it then by the roots alone."""
+    _of_name: dict[str, list[Certificate]] = field(init=False, default_factory=dict)
+    """Our authorities by their names, as in messages."""
     _has_roots: bool = field(init=False)
     """Whether some of the authorities have signed themselves."""
     _is_foreign: bool = field(init=False)
@@ -117,8 +121,6 @@ class TlsFaults:
     _issuers: dict[Certificate, list[Certificate]] = field(init=False)
     """Those that have signed each certificate; none if it has signed itself, or they are unknown.
     OpenSSL follows a chain up to such a certificate."""
-    _signers: frozenset[str] = field(init=False)
-    """The names of authorities that may sign certificates of switches."""
     _lists_of: dict[str, list[Span]] = field(init=False, default_factory=dict)
     """The lists that each authority has signed, by its name."""
     _listed: frozenset[str] = field(init=False)
@@ -138,16 +140,13 @@ class TlsFaults:
         self._issuers = {
             certificate: _issuers(certificate, candidates) for certificate in candidates
         }
+        for authority in self.authorities:
+            self._of_name.setdefault(_name(authority.subject), []).append(authority)
         roots = [*filter(_is_root, self.authorities)]
         self._has_roots = bool(roots)
         if not roots:
             self._add_useless("an authority that has signed itself", "signed by others")
-        self._signers = frozenset(
-            _name(one.subject)
-            for one in self.authorities
-            if _may_sign(one, self.rehearsal.authorities)
-        )
-        if not self._signers:
+        elif all(map(self._refusal_of_switch, self._of_name)):
             self._add_useless(SIGNER, "which may not")
         self._is_foreign = bool(self.authorities) and not any(
             root in self._chains(lambda _: True) for root in roots
@@ -284,31 +283,38 @@ class TlsFaults:
         if "tls_cert" not in {problem.key for problem in problems}:
             problems += [problem for problem in self._lost(before) if problem not in had]
         problems += [problem for problem in self._spoilt(before) if problem.key not in keys]
-        powerless = before._needed(signers) & before._signers & (self.names() - self._signers)
-        if powerless and "tls_ca" not in keys:
-            given = f"{first_names(sorted(powerless), MOST_NAMED)}, which may not any more"
+        if "tls_ca" not in keys and (powerless := self._powerless(before, signers)):
+            why = self._refusal_of_switch(powerless[0])
+            given = f"{first_names(powerless, MOST_NAMED)}, which may not any more: {why}"
             problems.append(self._unfit("tls_ca", SIGNER, given))
         return problems
 
     def names(self) -> set[str]:
         """The names of our authorities, as in messages."""
-        return {_name(authority.subject) for authority in self.authorities}
+        return {*self._of_name}
 
-    def _needed(self, signers: Collection[str]) -> set[str]:
-        """The names of the authorities that switches need whose authorities have these names.
+    def _powerless(self, before: TlsFaults, signers: Collection[str]) -> list[str]:
+        """The names of authorities whose switches we refuse, and accept with other files.
 
         Those of switches may be intermediate ones that only they know. Then each of ours may be
         above them. So it may if none is known: all switches may be away.
         """
-        named: dict[str, list[Certificate]] = {}
-        for authority in self.authorities:
-            named.setdefault(_name(authority.subject), []).append(authority)
-        if not signers or not named.keys() >= {*signers}:
-            return {*named}
-        chains = [one for name in signers for one in named[name]]
-        for one in chains:  # and those that are added to it
-            chains += [above for above in self._issuers[one] if above not in chains]
-        return {_name(one.subject) for one in chains}
+        common = self.names() & before.names()
+        needed = {*signers} if signers and common >= {*signers} else common
+        return [
+            name
+            for name in sorted(needed)
+            if self._refusal_of_switch(name) and not before._refusal_of_switch(name)
+        ]
+
+    def _refusal_of_switch(self, name: str) -> str:
+        """Why we refuse switches whose authority has a name; "" if we accept those of one."""
+        words = ""
+        for authority in self._of_name[name]:
+            number, words = self.rehearsal.refusal_of_switch(authority)
+            if number in LOOKED_AT_LAST:
+                return ""
+        return words
 
     def _forgotten(self, before: TlsFaults, now: float) -> list[Certificate]:
         """Intermediate authorities of other files that our certificate needs, and has not.
@@ -484,24 +490,6 @@ def _issuers(certificate: Certificate, candidates: Iterable[Certificate]) -> lis
     if any(_has_issued(one, certificate) for one in _named(certificate, [certificate])):
         return []
     return [one for one in _named(certificate, candidates) if _has_issued(one, certificate)]
-
-
-def _may_sign(authority: Certificate, signers: Collection[bytes]) -> bool:
-    """Whether an authority may sign certificates of switches.
-
-    Args:
-        authority: the authority.
-        signers: those that may sign certificates of whatever use, in DER.
-    """
-    from cryptography.x509 import DuplicateExtension, ExtendedKeyUsage, ExtensionNotFound
-    from cryptography.x509.oid import ExtendedKeyUsageOID
-
-    # Extensions that cannot be read are ValueErrors.
-    with suppress(DuplicateExtension, ExtensionNotFound, ValueError):
-        uses = authority.extensions.get_extension_for_class(ExtendedKeyUsage).value
-        if ExtendedKeyUsageOID.CLIENT_AUTH not in uses:
-            return False
-    return _der(authority) in signers
 
 
 def _der(certificate: Certificate) -> bytes:

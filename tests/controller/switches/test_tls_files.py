@@ -614,6 +614,32 @@ def test_an_authority_of_switches_has_to_stay_one(tls, of_switches, is_taken):
     assert files.new_faults(time()) == []
 
 
+@pytest.mark.parametrize("kind", ["EC", "RSA"])
+def test_an_authority_of_switches_keeps_its_chain(tls, kind):
+    """With a cross-signed twin in place of their root, or before it, all switches stayed away."""
+    tls = replace(tls, revoked=None)
+    key = SECOND if kind == "EC" else rsa.generate_private_key(65537, 2048)
+    of_switches = signed("second", key, "second", key)
+    cross, third = signed("second", key, "third", MIDDLE), signed("third", MIDDLE, "third", MIDDLE)
+    put_key(tls, KEY)
+    tls.certificate.write_bytes(own())
+    good = root(AUTHORITY) + of_switches
+    tls.authority.write_bytes(good)
+    files = TlsFiles(tls)
+    for certificates in ((cross,), (cross, of_switches)):
+        tls.authority.write_bytes(b"".join((root(AUTHORITY), *certificates)))
+        for _ in range(2):  # without a switch, and with one
+            with pytest.raises(InputError, match="second, which may not any more: unable to get"):
+                looked(files, now=True)
+            files.add_connection({"issuer": ((("commonName", "second"),),)})
+    for added in (cross, cross + third):
+        tls.authority.write_bytes(good + added)
+        assert looked(files, now=True)
+    tls.authority.write_bytes(root(AUTHORITY) + cross + third)
+    assert looked(files, now=True)
+    assert files.new_faults(time()) == []
+
+
 def test_a_refused_renewal_is_judged_again_only_when_that_may_help(tls, monkeypatch):
     """It was every two seconds, which took up to a third of a core."""
     tls, judged, context = replace(tls, revoked=None), [], Tls.context
