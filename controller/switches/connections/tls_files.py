@@ -33,8 +33,6 @@ LONGEST_LOOK = 5.0
 LONGEST_REFUSAL = 60.0
 """Seconds after which refused files are judged again in any case: there may be thousands of
 certificates."""
-MOST_SIGNERS = 100
-"""Most authorities of switches that are remembered. If there are more, each of ours is needed."""
 LONGEST_NAME = 255
 """The longest name in a certificate that may be a node's."""
 
@@ -57,8 +55,8 @@ class _RevocationList(NamedTuple):
 class _Refusal(NamedTuple):
     """That files are worse than those in use, and until when they are not judged again."""
 
-    signers: int
-    """How many authorities of switches were known."""
+    signers: frozenset[str]
+    """The authorities of switches that were known."""
     moment: float
     """When a time in the files or in those in use passes next, in seconds since the epoch."""
     end: float
@@ -94,9 +92,9 @@ class TlsFiles:
         """The revocation lists of each authority by its `issuer_words`, the newest last."""
         self._connections: Counter[str] = Counter()
         """How many connections each node has."""
-        self._signers: set[str] = set()
-        """The names of the authorities of all switches that have connected, as in messages. Those
-        that are away come back with them."""
+        self._signers: dict[str, str] = {}
+        """The name of the authority of each node's last certificate, as in messages. A switch that
+        is away comes back with it."""
         self._last_stamp = _stamp(tls)
         """The stamp of the files at the last look."""
         self._stamp_when_read = self._last_stamp
@@ -155,8 +153,10 @@ class TlsFiles:
                 given="files that change",
                 todo="wait until they are written",
             )
-        if self._faults:
-            self._signers -= self._faults.names() - faults.names()
+        left_out = self._faults.names() - faults.names() if self._faults else ()
+        for node, signer in self._signers.copy().items():
+            if signer in left_out:
+                self._signers.pop(node, None)
         self.switches, self.store, self._faults = switches, store, faults
         self.expires = {file: min(moments) for file, moments in ends.items() if moments}
         self.contents = contents
@@ -176,14 +176,17 @@ class TlsFiles:
         Raises:
             InputError: they are.
         """
-        now, known = time(), self._signers.copy()
-        signers = known if len(known) < MOST_SIGNERS else set()
+        now, signers = time(), self._known_signers()
         if worse := faults.worse_than(before, now, signers):
             moments = (*faults.moments(), *before.moments())
             moment = min((one for one in moments if one >= now), default=inf)
             end = monotonic() + LONGEST_REFUSAL
-            self._refusal = _Refusal(len(known), moment, end)
+            self._refusal = _Refusal(signers, moment, end)
             raise InputError(worse)
+
+    def _known_signers(self) -> frozenset[str]:
+        """The names of the authorities of switches, as in messages."""
+        return frozenset(self._signers.copy().values())
 
     def look(self, start: Callable[[Callable[[], bool]], Future[bool]], now: bool = False) -> None:
         """Begin to read the files if they have changed; `has_new` tells when that has ended.
@@ -251,7 +254,7 @@ class TlsFiles:
         refusal = self._refusal
         return (
             refusal is not None
-            and refusal.signers == len(self._signers)
+            and refusal.signers == self._known_signers()
             and time() <= refusal.moment
             and monotonic() < refusal.end
         )
@@ -311,11 +314,10 @@ class TlsFiles:
         Args:
             certificate: as `SSLSocket.getpeercert` has it.
         """
-        if len(self._signers) < MOST_SIGNERS:
-            self._signers.add(printable_name(issuer_words(certificate)))
+        nodes = self.nodes(certificate)
+        self._signers |= dict.fromkeys(nodes, printable_name(issuer_words(certificate)))
         end = certificate.get("notAfter")
         if end:
-            nodes = self.nodes(certificate)
             self._connections.update(nodes)
             self.peers |= dict.fromkeys(nodes, float(cert_time_to_seconds(end)))
 

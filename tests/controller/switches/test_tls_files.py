@@ -458,6 +458,12 @@ def put_key(tls, key):
     tls.key.write_bytes(key.private_bytes(serialization.Encoding.PEM, *form))
 
 
+def by(issuer, node="3"):
+    """The certificate of a node, as `SSLSocket.getpeercert` has it, by an authority."""
+    names = (("DNS", f"{node}.lab.example"),)
+    return {"issuer": ((("commonName", issuer),),), "subjectAltName": names}
+
+
 KEY, MIDDLE, ROOT, SECOND = (ec.generate_private_key(ec.SECP256R1()) for _ in range(4))
 """The keys of the controller, of an intermediate authority, and of two roots."""
 
@@ -597,7 +603,7 @@ def test_an_authority_of_switches_has_to_stay_one(tls, of_switches, is_taken):
     tls.certificate.write_bytes(own())
     tls.authority.write_bytes(root(AUTHORITY) + SECOND_ROOT)
     files = TlsFiles(tls)
-    shown = [{"issuer": ((("commonName", name),),)} for name in of_switches]
+    shown = [by(name, node) for node, name in enumerate(of_switches)]
     for certificate in shown:
         files.add_connection(certificate)
     for_servers = (AUTHORITY, use("SERVER_AUTH"))
@@ -631,7 +637,7 @@ def test_an_authority_of_switches_keeps_its_chain(tls, kind):
         for _ in range(2):  # without a switch, and with one
             with pytest.raises(InputError, match="second, which may not any more: unable to get"):
                 looked(files, now=True)
-            files.add_connection({"issuer": ((("commonName", "second"),),)})
+            files.add_connection(by("second"))
     for added in (cross, cross + third):
         tls.authority.write_bytes(good + added)
         assert looked(files, now=True)
@@ -677,7 +683,7 @@ def test_a_refused_renewal_is_judged_again_only_when_that_may_help(tls, monkeypa
     with pytest.raises(InputError, match="second, which may not any more"):
         looked(files)
     assert not is_judged()
-    files.add_connection({"issuer": ((("commonName", "root"),),)})
+    files.add_connection(by("root"))
     assert looked(files), "they do not need the other one"
 
 
@@ -715,7 +721,7 @@ def test_an_authority_that_was_left_out_is_needed_no_more(tls):
     tls.authority.write_bytes(root(AUTHORITY) + SECOND_ROOT + middle_root)
     files = TlsFiles(tls)
     for name in ("root", "middle"):
-        files.add_connection({"issuer": ((("commonName", name),),)})
+        files.add_connection(by(name, name))
     tls.authority.write_bytes(root(AUTHORITY) + SECOND_ROOT)
     assert looked(files, now=True)
     for_servers = (AUTHORITY, use("SERVER_AUTH"))
@@ -724,21 +730,22 @@ def test_an_authority_that_was_left_out_is_needed_no_more(tls):
     assert looked(files, now=True)
 
 
-def test_too_many_authorities_of_switches_are_not_remembered(tls):
-    """Then each of ours is needed, as if none were known."""
+def test_an_authority_that_switches_have_left_is_needed_no_more(tls):
+    """They had certificates of another one: renewed files were refused until a restart."""
     tls = replace(tls, revoked=None)
     put_key(tls, KEY)
     tls.certificate.write_bytes(own())
-    many = [signed(f"{at}", SECOND, f"{at}", SECOND) for at in range(tls_files.MOST_SIGNERS)]
-    tls.authority.write_bytes(b"".join((root(AUTHORITY), SECOND_ROOT, *many)))
+    tls.authority.write_bytes(root(AUTHORITY) + SECOND_ROOT)
     files = TlsFiles(tls)
-    for at in range(tls_files.MOST_SIGNERS):
-        files.add_connection({"issuer": ((("commonName", f"{at}"),),)})
     for_servers = (AUTHORITY, use("SERVER_AUTH"))
     renewed = signed("second", SECOND, "second", SECOND, extensions=for_servers)
-    tls.authority.write_bytes(b"".join((root(AUTHORITY), renewed, *many)))
-    with pytest.raises(InputError, match="second, which may not any more"):
-        looked(files, now=True)
+    tls.authority.write_bytes(root(AUTHORITY) + renewed)
+    for shown in (by("second", "3"), by("second", "4"), by("root", "3")):
+        files.add_connection(shown)
+        with pytest.raises(InputError, match="second, which may not any more"):
+            looked(files, now=True)
+    files.add_connection(by("root", "4"))
+    assert looked(files, now=True)
 
 
 def test_a_certificate_that_the_store_would_refuse_is_worse(tls):
