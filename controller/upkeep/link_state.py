@@ -476,7 +476,7 @@ class Links:
         """bool[E]: the links whose port is down at one end, as only a record says, and works at the
         other end, as its switch has told since. The link may have come back.
         """
-        recorded = self._unconfirmed & ~self._unseen
+        recorded = self._broken & self._unconfirmed & ~self._unseen
         return recorded & self._working_ends.any(axis=1) if recorded.any() else recorded
 
     def least_avoided(

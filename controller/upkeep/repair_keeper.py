@@ -712,8 +712,8 @@ class Keeper(Upkeep):
     def tick(self) -> None:
         """Send discovery's frames that are due, and react to the links; called at intervals.
 
-        While the fabric is moved to another build, only discovery goes on. Switches are drained, and
-        return, after the move, or while it waits (`detour_work`).
+        While the fabric is moved to another build, only discovery goes on. Switches are drained and
+        return after the move, or while it waits (`detour_work`).
         """
         upkeep = self._upkeep
         if not self._is_loaded(upkeep):

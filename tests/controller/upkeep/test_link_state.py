@@ -976,6 +976,12 @@ def test_a_link_that_was_down_and_is_up_at_one_end_is_used_if_pairs_need_it() ->
     links.update(3.0)
     assert links.dead[silent, used]
     assert links.broken[silent, used]
+    links.connected(neighbours[0], 3.0)
+    links.set_ports(neighbours[0], {int(p): "" for p in wiring.port[neighbours[0]] if p}, 3.0)
+    links.connected(silent, 3.0)
+    links.set_ports(silent, dict.fromkeys(ports, ""), 3.0)
+    links.update(3.0)
+    assert not links.dead.any(), "both ends of each say that it is up"
 
 
 def test_switches_that_a_build_installs_are_drained_until_they_hold_their_program() -> None:
