@@ -123,8 +123,8 @@ class TlsFaults:
     OpenSSL follows a chain up to such a certificate."""
     _lists_of: dict[str, list[Span]] = field(init=False, default_factory=dict)
     """The lists that each authority has signed, by its name."""
-    _listed: frozenset[str] = field(init=False)
-    """The names of the authorities of all lists."""
+    _listed: dict[str, list[Span]] = field(init=False, default_factory=dict)
+    """All lists, by the name of their authority, whether or not it has signed them."""
 
     def __post_init__(self, lists: Sequence[CertificateRevocationList]) -> None:
         candidates = tuple(dict.fromkeys((*self.certificates, *self.authorities)))
@@ -159,7 +159,8 @@ class TlsFaults:
         for authority in self.authorities:
             signed = [Span.of_list(crl) for crl in lists if _has_signed(authority, crl)]
             self._lists_of.setdefault(_name(authority.subject), []).extend(signed)
-        self._listed = frozenset(_name(crl.issuer) for crl in lists)
+        for crl in lists:
+            self._listed.setdefault(_name(crl.issuer), []).append(Span.of_list(crl))
 
     def _refusals_now(self) -> list[Problem]:
         """How peers refuse our certificate now.
@@ -214,7 +215,7 @@ class TlsFaults:
         """When what is wrong may change, in seconds since the epoch."""
         for certificate in self._issuers:
             yield from Span.of(certificate)
-        for spans in self._lists_of.values():
+        for spans in self._listed.values():
             for span in spans:
                 yield from span
 
@@ -274,6 +275,11 @@ class TlsFaults:
         keys = {problem.key for problem in problems}
         # The certificates of an authority without a list are refused.
         without_list = before.covered(now) & (self._lists_of.keys() - self.covered(now))
+        # So are those of one that only switches know, as far as it can be told without its key.
+        unknown = {*signers} - before.names() - self.names()
+        without_list |= {
+            one for one in unknown if before.has_list(one, now) and not self.has_list(one, now)
+        }
         if self.tls.revoked and without_list and "tls_crl" not in keys:
             problems.append(self._uncovered(sorted(without_list), now))
         if "tls_cert" not in keys and (forgotten := self._forgotten(before, now)):
@@ -378,15 +384,21 @@ class TlsFaults:
             if any(not span.fault(now) for span in spans)
         }
 
+    def has_list(self, name: str, now: float) -> bool:
+        """Whether there is a list in the name of this authority that is valid."""
+        return any(not span.fault(now) for span in self._listed.get(name, ()))
+
     def _uncovered(self, authorities: Sequence[str], now: float) -> Problem:
         """The problem of authorities without a list that is valid."""
-        old = [fault for name in authorities for fault in _faults(self._lists_of[name], now)]
-        issuers = sorted(self._listed.difference(authorities))
+        lists = self._listed | self._lists_of
+        old = [fault for name in authorities for fault in _faults(lists.get(name, ()), now)]
+        issuers = sorted(self._listed.keys() - {*authorities})
         others = f"lists of {first_names(issuers, MOST_NAMED)}" if issuers else "other signatures"
+        names_of = first_names(authorities, MOST_NAMED)
         return Problem(
             file=str(self.tls.revoked),
             key="tls_crl",
-            required=f"a valid list of {first_names(authorities, MOST_NAMED)}, which is in tls_ca",
+            required=f"a valid list of {names_of}, which signs for switches",
             given=f"one that {old[-1]}" if old else others,
         )
 

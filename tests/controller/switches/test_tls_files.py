@@ -361,15 +361,15 @@ WORSE = {
     ),
     "expired list": (
         lambda tls, of: tls.revoked.write_bytes(revocation_list(of, [], days=-1)),
-        "which is in tls_ca, given one that expired on",
+        "which signs for switches, given one that expired on",
     ),
     "list of another authority": (
         lambda tls, _: tls.revoked.write_bytes(revocation_list(OTHER, [])),
-        "which is in tls_ca, given lists of another authority",
+        "which signs for switches, given lists of another authority",
     ),
     "damaged list": (
         lambda tls, _: tls.revoked.write_bytes(turned(tls.revoked.read_bytes())),
-        "which is in tls_ca, given other signatures",
+        "which signs for switches, given other signatures",
     ),
 }
 """How files become worse, and what is said of them."""
@@ -1096,6 +1096,27 @@ def test_an_authority_loses_its_list_only_with_its_place(tls, authority):
         looked(files, now=True)
     tls.authority.write_bytes(old.cert_pem.bytes())  # with that authority itself
     assert looked(files, now=True)
+
+
+def test_an_authority_that_only_switches_know_keeps_its_list(tls, authority):
+    """Its switches, which send its certificate with theirs, were refused without a word before."""
+    between = trustme.CA(parent_cert=authority)
+    lists = [revocation_list(of, []) for of in (authority, between)]
+    tls.revoked.write_bytes(b"".join(lists))
+    files = TlsFiles(tls)
+    shown = between.issue_cert("3.lab.example")
+    files.add_connection(handshake(files, authority, shown))
+    expired = revocation_list(between, [], days=-1)
+    for last, given in ((b"", "lists of "), (expired, "one that expired")):
+        tls.revoked.write_bytes(lists[0] + last)
+        assert "CRL" in handshake(TlsFiles(tls), authority, shown)
+        with pytest.raises(InputError, match=f"which signs for switches, given {given}"):
+            looked(files, now=True)
+    tls.revoked.write_bytes(lists[0] + revocation_list(between, [], age=1))
+    assert looked(files, now=True)
+    files.add_connection(handshake(files, authority, authority.issue_cert("3.lab.example")))
+    tls.revoked.write_bytes(lists[0])
+    assert looked(files, now=True), "the switch has a certificate of another one"
 
 
 def handshake(tls, authority, certificate):
