@@ -42,7 +42,7 @@ class MoveDetour:
         self._computing: Future[_PlannedDetour] | None = None
         """The detour that a thread computes; None while none is computed."""
 
-    def tick(self, rollout: Rollout) -> None:
+    def tick(self, rollout: Rollout) -> bool:
         """Begin to compute a detour if the move waits and something has failed, or take the result.
 
         Taking a detour needs no record: the next process starts from the rows of the recorded
@@ -51,6 +51,9 @@ class MoveDetour:
         Args:
             rollout: the move.
 
+        Returns:
+            Whether the move has taken a detour: it is planned anew.
+
         Raises:
             Exception: the detour could not be computed, for another reason than the last time.
         """
@@ -58,7 +61,8 @@ class MoveDetour:
             self._begin(rollout)
         elif self._computing.done():
             computing, self._computing = self._computing, None
-            self._take(computing, rollout)
+            return self._take(computing, rollout)
+        return False
 
     def _begin(self, rollout: Rollout) -> None:
         """Begin to compute a detour, if the move waits and something has failed."""
@@ -74,20 +78,25 @@ class MoveDetour:
             discovers = self._keeper.duties.discover
             self._computing = self._start(partial(_plan_detour, compute, discovers))
 
-    def _take(self, computing: Future[_PlannedDetour], rollout: Rollout) -> None:
-        """Have the move take the computed detour, unless it has gone on meanwhile."""
+    def _take(self, computing: Future[_PlannedDetour], rollout: Rollout) -> bool:
+        """Have the move take the computed detour, unless it has gone on meanwhile.
+
+        Returns:
+            Whether it has taken it.
+        """
         try:
             detour, programs = computing.result()
         except Exception as error:
             is_new_error = self._keeper.discard_detour(error)
             if is_new_error:
                 raise
-            return
+            return False
         if rollout.waits:
             self._keeper.take_detour(detour)
             rollout.replan(programs, self._keeper.report_detour)
-        else:
-            self._keeper.discard_detour()
+            return True
+        self._keeper.discard_detour()
+        return False
 
 
 def _plan_detour(compute: Callable[[], DetouredBuilds], discovers: bool) -> _PlannedDetour:

@@ -115,6 +115,9 @@ class Mover:
         """The identities of builds that are being written to the history, to move to them."""
         self._last_record = Record(fabric.identity)
         """The record of the last step, without what `ensure_recorded` adds."""
+        self._planned_around: dict[str, Any] = {}
+        """The state of links and switches when the last move was planned, as the keeper records it.
+        A successor plans the move again, and has to come to the same plan."""
         self._previous = ""
         """The identity of the build that the fabric held before its last move; "" if that is not
         known."""
@@ -267,6 +270,7 @@ class Mover:
             self.folder_sync.moves_to_folder = False
             self.fabric.load(target)
             return
+        self._planned_around = self.keeper.links_record()
         update = plan(old, self.keeper.foresee(new))
         if not accept_loss and not (lost := pair_loss(update)).loses_nothing:
             raise InputError(loss_problem(lost))
@@ -497,6 +501,8 @@ class Mover:
     def ensure_recorded(self, record: Record) -> bool:
         """Add the trial, dead links and drains to a record; start writing it unless it is stored.
 
+        In a move, these are the dead links and drains that it was planned around.
+
         Returns:
             Whether the next step may be taken: the record is stored, or need not be.
         """
@@ -505,7 +511,7 @@ class Mover:
             return self.record.ensure_stored(self.with_trial(self.survey.unverified_record))
         record = replace(
             record,
-            link_state=self.keeper.links_record(),
+            link_state=self._planned_around if record.target else self.keeper.links_record(),
             folder_build=self.folder_sync.stale_build,
             previous=self._previous,
         )
@@ -550,6 +556,7 @@ class Mover:
         # Planned as the move was, around what is dead or drained: its switches hold such rows.
         update = plan(self._foreseen(old), self._foreseen(new)) if record.target else None
         self._last_record, self._previous = record, record.previous
+        self._planned_around = record.link_state
         self.trial = trial
         if current.identity not in (record.build, record.target):
             self.folder_sync.note_other_build()
@@ -603,7 +610,8 @@ class Mover:
             self.rollout.tick()
             self._undo_overdue_move(self.rollout)
             self._report_wait(self.rollout)
-            self._detour.tick(self.rollout)
+            if self._detour.tick(self.rollout):
+                self._planned_around = self.keeper.links_record()
             if self.rollout.state == "done":
                 self._previous = self.rollout.status()["from"]
                 self.write_folder(self._previous)
