@@ -213,9 +213,9 @@ class Campaign:
             self.controller.process.kill()
             self.controller.process.wait()
         elif self.controller.log.stat().st_size == 0:
-            # It has only begun: before its first line it answers no signal, and leaves nothing.
+            # It has only begun: before its first line it says nothing of a signal.
             self.controller.process.send_signal(number)
-            assert self.controller.process.wait(20) in (0, -number)
+            assert self.controller.process.wait(20) in (0, -number, 128 + number)
         else:
             self.controller.stop(number)
         self.controller = None
