@@ -8,7 +8,7 @@ which cables carry its frames. The keeper then repairs the tables around `Links.
 A link is *broken* while a port at either end is down or set to drop packets, or while it carries
 nothing or leads elsewhere, as discovery finds. It is *avoided* while it is up, but flaps
 (`controller.upkeep.flap_damping`) or is drained by request. So is a link that may be up again: only
-the record of another process says that it is down, and an end says that its port is up. A switch is
+the record of another process says that its ports are down, and one of them is up again. A switch is
 *avoided* when it
 
 - stays disconnected for longer than the patience, or has not connected so long after the start,
@@ -187,6 +187,8 @@ class Links:
         self._unconfirmed = np.zeros(links, np.bool_)
         """bool[E], the broken links of which only the record of another process says so: they may
         have come back since."""
+        self._one_end_back = np.zeros(links, np.bool_)
+        """bool[E], the links with a port that was down and works again, as its switch has told."""
         # Sparing
         self._spared_links = np.zeros(links, np.bool_)
         """bool[E], the avoided links that are used, as pairs have no path without them."""
@@ -280,18 +282,11 @@ class Links:
         """The switches that show no port of their links, though a port at a far end works."""
         if not self._shows_no_link.any():
             return np.zeros(0, np.intp)
-        far_end = self.cables.ends[:, ::-1, 0]  # int64[E, 2], the switch at the other end
-        has_working_far_port = np.zeros(len(self._cabled), np.bool_)
-        has_working_far_port[far_end[self._working_ends]] = True
-        return np.flatnonzero(self._shows_no_link & has_working_far_port)
-
-    @property
-    def _working_ends(self) -> NDArray[np.bool_]:
-        """bool[E, 2]: the ends of links whose port works, as its connected switch has told."""
         switch, link = self.cables.ends[..., 0], self.cables.ends[..., 1]  # int64[E, 2] each
-        has_told = self._cabled[switch] & self._connected[switch]
-        works: NDArray[np.bool_] = has_told & ~self._port_down[switch, link]
-        return works
+        works = self._cabled[switch] & self._connected[switch] & ~self._port_down[switch, link]
+        has_working_far_port = np.zeros(len(self._cabled), np.bool_)
+        has_working_far_port[switch[:, ::-1][works]] = True
+        return np.flatnonzero(self._shows_no_link & has_working_far_port)
 
     def _set_link_ports(
         self, vertex: int, planned: NDArray[np.intp], faults: dict[int, str], now: float
@@ -320,6 +315,7 @@ class Links:
             self._unconfirmed[number] = False
         if self._port_down[vertex, link] != bool(fault):
             self._port_down[vertex, link] = bool(fault)
+            self._one_end_back[number] = not fault
             self._update_links([number], now, fault)
 
     def update_seen(self, unseen: NDArray[np.bool_], seen: NDArray[np.bool_], now: float) -> None:
@@ -473,11 +469,12 @@ class Links:
 
     @property
     def _perhaps_up(self) -> NDArray[np.bool_]:
-        """bool[E]: the links whose port is down at one end, as only a record says, and works at the
-        other end, as its switch has told since. The link may have come back.
+        """bool[E]: the links of which only a record says that both ports are down, and one of the
+        switches has told since that its port works.
+
+        If the record has one port only, the other one works while the link is dead.
         """
-        recorded = self._broken & self._unconfirmed & ~self._unseen
-        return recorded & self._working_ends.any(axis=1) if recorded.any() else recorded
+        return self._one_end_back & self._broken & self._unconfirmed & ~self._unseen
 
     def least_avoided(
         self, dead: NDArray[np.bool_], drained: NDArray[np.bool_], now: float

@@ -952,15 +952,22 @@ def test_a_recorded_failure_counts_as_broken_once_an_end_or_discovery_says_so(to
     assert links.broken[vertex, link], "it has been told since"
 
 
-def test_a_link_that_was_down_and_is_up_at_one_end_is_used_if_pairs_need_it() -> None:
-    """It stayed dead as long as the end that had told was silent. Pairs were cut off for want of
-    it, or a drain by request ended.
+@pytest.mark.parametrize("both_recorded", [True, False])
+def test_a_link_that_is_up_again_at_one_end_is_used_if_pairs_need_it(both_recorded: bool) -> None:
+    """It stayed dead as long as the other end was silent. Pairs were cut off for want of it, or a
+    drain by request ended.
+
+    If the record has only the port of the silent switch, the other port works while the link is
+    dead: packets were led to such links (live 1,874 packets of 11 pairs).
     """
     before, _ = fabric()
     wiring, silent = before.wiring, 5
     ports = [int(port) for port in wiring.port[silent] if port]
     for port in ports:
         before.set_port(silent, port, DOWN, 1.0)
+    if both_recorded:
+        for vertex, link in zip(*np.nonzero(wiring.far == silent), strict=True):
+            before.set_port(int(vertex), int(wiring.port[vertex, link]), DOWN, 1.0)
     links = Links(wiring)
     links.take_over(before.as_record(1.0, 1000.0), 2.0, 1001.0)
     neighbours = [int(far) for far in wiring.far[silent] if far >= 0]
@@ -968,8 +975,10 @@ def test_a_link_that_was_down_and_is_up_at_one_end_is_used_if_pairs_need_it() ->
         links.connected(vertex, 2.0)
         links.set_ports(vertex, {int(port): "" for port in wiring.port[vertex] if port}, 2.0)
     links.update(2.0)
-    assert links.dead[silent].tolist().count(False) == 1, "one is enough"
+    assert links.dead[silent].tolist().count(False) == both_recorded, "one is enough"
     assert not links.broken[silent].any()
+    if not both_recorded:
+        return
     used = int(np.flatnonzero(~links.dead[silent])[0])
     assert neighbours[used] in neighbours[1:], "of which an end has told that its port is up"
     links.set_port(silent, ports[used], DOWN, 3.0)
