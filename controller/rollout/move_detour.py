@@ -45,8 +45,8 @@ class MoveDetour:
     def tick(self, rollout: Rollout) -> bool:
         """Begin to compute a detour if the move waits and something has failed, or take the result.
 
-        Taking a detour needs no record: the next process starts from the rows of the recorded
-        round, and repairs them again.
+        Taking a detour needs no record before it: a process that goes on without one starts from
+        the rows of the recorded round, and repairs them again.
 
         Args:
             rollout: the move.

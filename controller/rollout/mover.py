@@ -612,6 +612,8 @@ class Mover:
             self._report_wait(self.rollout)
             if self._detour.tick(self.rollout):
                 self._planned_around = self.keeper.links_record()
+            if self.busy and self.rollout.has_detour:
+                self.record_state()
             if self.rollout.state == "done":
                 self._previous = self.rollout.status()["from"]
                 self.write_folder(self._previous)

@@ -763,9 +763,11 @@ def test_no_move_leads_traffic_through_a_switch_that_it_cannot_change(returns):
 
 def test_a_cable_that_becomes_silent_while_a_move_waits_is_led_around():
     """Discovery rested in a move, and the move waited 30 s for a switch whose connection hung: all
-    the while packets over the cable were lost.
+    the while packets over the cable were lost. Later, a successor began without the detour, as no
+    record had it.
     """
     net, mover, keeper = sparse_network(discover=True)
+    record = mover.record = Kept()
     net.also.append(net.carry_frames)
     for _ in range(80):
         net.tick()
@@ -778,6 +780,8 @@ def test_a_cable_that_becomes_silent_while_a_move_waits_is_led_around():
         net.tick()
         lossy_ticks += bool(net.fabric.lost())
         assert net.now[0] < 160, "the move did not begin"
+        if mover.rollout.state == "reading" and mover.rollout.has_detour:
+            assert record.kept.link_state["unseen"] == [["n1", 9]]
     assert 0 < lossy_ticks <= 4 * 8
     assert mover.rollout.has_detour
     assert not net.fabric.lost()
