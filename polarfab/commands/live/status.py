@@ -63,7 +63,7 @@ def _print_state(state: dict[str, Any]) -> None:
     if waits_for := state.get("move_waits_for"):
         say(f"a move waits for {waits_for} between two rounds")
     if waits_for := state.get("change_waits_for"):
-        say(f"a change of tables waits for disconnected switches: {waits_for}")
+        say(f"a change of tables waits for switches that are away or not read yet: {waits_for}")
     elif state.get("repairing"):
         say("the tables are being changed")
     rows = [
