@@ -234,14 +234,17 @@ class Target(ABC):
             yield Problem(required, "ebgp", todo, key=CONTROL_KEYS["routing"])
             return
         routing = control.get("routing", "static")
+        is_always_unnumbered = routing in self.only_unnumbered
         for name, value in control.items():
+            if name == "unnumbered" and is_always_unnumbered:
+                continue
             if value == "on" and name not in self.agreements:
                 required = f"false, as system {self.name} does not have it"
                 if (name, routing) == ("bfd", "static"):
                     required = f"false with static routes of {self.name}: {NO_BFD}"
                 todo = "remove it, or choose another system"
                 yield Problem(required, "true", todo, key=CONTROL_KEYS[name])
-        if control.get("unnumbered") == "off" and routing in self.only_unnumbered:
+        if control.get("unnumbered") == "off" and is_always_unnumbered:
             required = f"true with {routing} routes: their next hops are link-local addresses"
             todo = "remove it"
             if "routing" in self.agreements:

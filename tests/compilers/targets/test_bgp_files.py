@@ -141,6 +141,17 @@ def test_what_cannot_be_is_refused(name, options, told, tmp_path):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.parametrize("name", ["bird", "linux"])
+def test_links_without_addresses_may_be_said_to_have_none(name, tmp_path):
+    for unnumbered in ({}, {"unnumbered": "on"}):
+        write(
+            name, SEVERAL, tmp_path / f"out-{len(unnumbered)}", {"routing": "static"} | unnumbered
+        )
+    node = SEVERAL.wiring.names[0]
+    for file in (tmp_path / "out-0" / node).iterdir():
+        assert file.read_text() == (tmp_path / "out-1" / node / file.name).read_text()
+
+
 def test_frr_has_sessions_beside_static_routes_with_bfd(tmp_path):
     for gtsm, count in (("on", 1), ("off", 0)):
         options = {"routing": "static", "bfd": "on", "gtsm": gtsm}
