@@ -612,6 +612,7 @@ class Mover:
             self._report_wait(self.rollout)
             if self._detour.tick(self.rollout):
                 self._planned_around = self.keeper.links_record()
+                self._last_record = self.rollout.last_step
             if self.busy and self.rollout.has_detour:
                 self.record_state()
             if self.rollout.state == "done":

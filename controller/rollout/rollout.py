@@ -201,6 +201,16 @@ class Rollout:
         return f"{first_names(names, MOST_NAMED)}, whose links are up"
 
     @property
+    def last_step(self) -> Record:
+        """The record of the last step that was taken, in the rounds of the present programs."""
+        inherited = self.inherited
+        goes_back = self._undoes or (inherited is not None and inherited.direction == "back")
+        builds = self._before.identity, self.target.identity
+        if goes_back:
+            return Record(*builds, self.round + 1, "back")
+        return Record(*builds, self.round, "forth")
+
+    @property
     def waits(self) -> bool:
         """Whether the move waits between two rounds: for the first reading of all switches, or for
         the next step since `DETOUR_AFTER` seconds.

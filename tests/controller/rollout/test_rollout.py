@@ -827,6 +827,29 @@ def test_a_switch_that_returns_in_the_rounds_of_a_move_is_used_after_it(round, r
         assert not later.fabric.lost()
 
 
+def test_a_detour_has_the_record_name_a_round_of_its_plan():
+    """The record had the number of the plan before, which had more rounds: a successor took the
+    move for finished (live, 2,281 packets of 9 pairs).
+    """
+    spread, plain = build(Q3, ("spread", "none")), loaded(build(Q3, MINIMAL))
+    net, keeper = network(Duties(damping=CALM, discover=False), spread)
+    mover = Mover(net.sessions, keeper, no_history(), record := Kept())
+    net.also.append(mover.tick)
+    net.sessions.closed(5)
+    for _ in range(160):
+        net.tick()
+    mover.move(plain, True, all_or_none=False)
+    while not mover.rollout.awaited:
+        net.tick(SETTLE)
+    rounds = mover.rollout.programs.update.last_round
+    net.cable(*links_of_network(spread)[-1], False)
+    for _ in range(20):
+        net.tick()
+    assert mover.rollout.has_detour
+    assert mover.rollout.programs.update.last_round != rounds
+    assert record.kept.round == mover.rollout.round < mover.rollout.programs.update.last_round
+
+
 def test_switches_send_lldp_frames_in_all_rounds_of_a_move():
     net, mover, _ = sparse_network(discover=True)
     mover.move(loaded(build(Q3, MINIMAL, OTHER_SPARSE_LINKS)), True)
