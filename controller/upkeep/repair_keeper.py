@@ -362,7 +362,8 @@ class Keeper(Upkeep):
 
         Returns:
             The function; None if nothing has failed since the last detour, or if computing that one
-            failed a short time ago.
+            failed a short time ago. What is back waits for the end of the move, unless pairs have
+            no path without it.
         """
         upkeep = self._upkeep
         upkeep.links.return_switches()
@@ -370,6 +371,8 @@ class Keeper(Upkeep):
         if not upkeep.next_change.is_due or not upkeep.backoff.is_over:
             return None
         failures = wanted = Failures.of(upkeep.links)
+        if not (upkeep.next_change.is_urgent or wanted.exceed(upkeep.in_force)):
+            return None
         only_certain = only_certain or bool(self._unreachable(upkeep))
         if only_certain or only_if_failed:
             certain = self._failed_for_certain(upkeep)
@@ -1059,9 +1062,9 @@ def _loses_packets(upkeep: _BuildUpkeep, before: Failures) -> bool:
     """
     now = Failures.of(upkeep.links)
     failed, in_force = Failures.broken(upkeep.links), upkeep.in_force
-    if (failed.dead & ~in_force.dead).any() or (failed.drained & ~in_force.drained).any():
+    if failed.exceed(in_force):
         return True
-    if not ((before.dead & ~now.dead).any() or (before.drained & ~now.drained).any()):
+    if not before.exceed(now):
         return False
     rejoined = before.isolated_switches(upkeep.intact) - now.isolated_switches(upkeep.intact)
     return upkeep.repair.cut_off_pairs > 0 or bool(rejoined)

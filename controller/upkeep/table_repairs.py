@@ -74,6 +74,11 @@ class Failures:
         """These without some links, bool[S, K], and switches, bool[S]."""
         return Failures(self.dead & ~links, self.drained & ~switches)
 
+    def exceed(self, other: Failures) -> bool:
+        """Whether these have a dead link, or a drained switch, that the others have not."""
+        has_more_links = (self.dead & ~other.dead).any()
+        return bool(has_more_links or (self.drained & ~other.drained).any())
+
     def equals(self, other: Failures) -> bool:
         """Whether both have the same dead links and drained switches."""
         same_dead = np.array_equal(self.dead, other.dead)
