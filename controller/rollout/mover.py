@@ -553,10 +553,8 @@ class Mover:
         )
         self.keeper.take_over(record.link_state, old.build)
         trial = self.trial_of(record, read)
-        # Planned as the move was, around what is dead or drained: its switches hold such rows.
-        update = plan(self._foreseen(old), self._foreseen(new)) if record.target else None
+        update = self._plan_again(record, old, new) if record.target else None
         self._last_record, self._previous = record, record.previous
-        self._planned_around = record.link_state
         self.trial = trial
         if current.identity not in (record.build, record.target):
             self.folder_sync.note_other_build()
@@ -564,6 +562,7 @@ class Mover:
         if old is not current:
             self.fabric.load(old)
             self.keeper.take_over(record.link_state)  # by the names of its own build
+        self._planned_around = self.keeper.links_record()
         if update is None:
             return
         if record.round >= update.last_round:
@@ -592,11 +591,19 @@ class Mover:
         trial.held_by_most = record.trial_held
         return trial
 
-    def _foreseen(self, current: Current) -> Build:
-        """A build of a move as it will be once loaded."""
-        if current.build is None:
+    def _plan_again(self, record: Record, old: Current, new: Current) -> Update:
+        """Plan a move of an earlier controller as it was planned, around what was dead or drained.
+
+        The switches hold such rows.
+
+        Args:
+            record: the record that it left.
+            old: the build that the move leaves.
+            new: the build that it leads to.
+        """
+        if old.build is None or new.build is None:
             raise ValueError("a move needs two builds")
-        return self.keeper.foresee(current.build)
+        return plan(*self.keeper.foresee_move(record.link_state, old.build, new.build))
 
     def tick(self) -> None:
         """Take the next steps of a move, a trial or a survey; called a few times a second."""

@@ -140,6 +140,17 @@ class _Change:
     others from changing."""
 
 
+class _Known(NamedTuple):
+    """What is known of the links and switches of a build."""
+
+    build: Build
+    """The build, without failures."""
+    links: Links
+    """The state of each link."""
+    failures: Failures
+    """What the tables in force lead around."""
+
+
 @dataclass(slots=True)
 class _BuildUpkeep:
     """A build under upkeep: its tables before failures, and the state of its repair."""
@@ -169,6 +180,11 @@ class _BuildUpkeep:
     such routes. A switch that was not read may not fit to them."""
     is_told_to_wait: bool = False
     """Whether it was reported that a change waits, since one was last made as a whole."""
+
+    @property
+    def known(self) -> _Known:
+        """What is known of the links and switches of the build."""
+        return _Known(self.build, self.links, self.failures)
 
     @property
     def in_force(self) -> Failures:
@@ -311,29 +327,55 @@ class Keeper(Upkeep):
         with the same links they lead around what the tables in force lead around, and what has
         failed for certain since.
         """
-        failures = self._failures_in(build)
-        if not failures:
-            return build
-        return replace(build, tables=failures.tables_around(IntactBuild.of(build)).tables)
+        return _around(build, self._failures_in(build, self._upkeep.known))
+
+    def foresee_move(
+        self, link_state: dict[str, Any], old: Build, new: Build
+    ) -> tuple[Build, Build]:
+        """Both builds of another process's move, with the tables that it planned the move with.
+
+        Args:
+            link_state: the record of that process, from `links_record`; {}: what is known now.
+            old: the build that the move leaves, by whose names the record is.
+            new: the build that it leads to.
+        """
+        if link_state:
+            links = Links(old.wiring, self.duties, old.hardware)
+            links.take_over(link_state, self._now(), time())
+        else:
+            links = self._links_of(old, self._upkeep.known)
+        parts = links.parts_named(link_state)
+        known = _Known(old, links, Failures(*parts) if parts else Failures.of(links))
+        return (
+            _around(old, self._failures_in(old, known)),
+            _around(new, self._failures_in(new, known)),
+        )
 
     def transit_switches(self, build: Build) -> frozenset[int]:
         """The switches that traffic will be routed through once another build is loaded."""
-        return frozenset(np.flatnonzero(~self._failures_in(build).drained).tolist())
+        failures = self._failures_in(build, self._upkeep.known)
+        return frozenset(np.flatnonzero(~failures.drained).tolist())
 
-    def _failures_in(self, build: Build) -> Failures:
-        """What the tables of another build will lead around once it is loaded."""
-        upkeep = self._upkeep
-        links = self._links_of(build, upkeep)
+    def _failures_in(self, build: Build, known: _Known) -> Failures:
+        """What the tables of a build will lead around once it is loaded.
+
+        Args:
+            build: the build.
+            known: what is known of the build before it.
+        """
+        links = self._links_of(build, known)
         if not self.duties.repair:
             return Failures(np.zeros_like(links.dead), np.zeros_like(links.drained))
-        return self._failed_for_certain(upkeep) if links is upkeep.links else Failures.of(links)
+        if links is known.links:
+            return Failures.certain(links, known.failures, self._now())
+        return Failures.of(links)
 
-    def _links_of(self, build: Build, before: _BuildUpkeep | None) -> Links:
+    def _links_of(self, build: Build, before: _Known | None) -> Links:
         """The state of a build's links and switches, as far as it is known from another build.
 
         Args:
             build: the build.
-            before: the upkeep of the other build; None without one.
+            before: what is known of the other build; None without one.
         """
         if before and _same_links(before, build):
             return before.links
@@ -379,7 +421,7 @@ class Keeper(Upkeep):
             if certain.equals(upkeep.in_force):
                 return None
             failures = certain if only_certain else wanted
-        to_links = self._links_of(to, upkeep)
+        to_links = self._links_of(to, upkeep.known)
         new_failures = failures if to_links is upkeep.links else Failures.of(to_links)
         upkeep.next_change.is_due = not failures.equals(wanted)
         upkeep.next_change.is_urgent, upkeep.change.began = False, self.fabric.clock()
@@ -580,7 +622,7 @@ class Keeper(Upkeep):
             before.held_routes.expect(range(before.build.tables.switches))
         if is_ours or build is None or not isinstance(programs, Encoder):
             return current
-        links = self._links_of(build, before)
+        links = self._links_of(build, before.known if before else None)
         if before and links is not before.links and self._expects_switches:
             links.expect(self._now())
         intact = IntactBuild.of(build)
@@ -1076,7 +1118,14 @@ def _take_counters(silence: LinkSilence, direction: int, body: bytes | None) -> 
         silence.counted(direction, int(counters["received_packets"]))
 
 
-def _same_links(before: _BuildUpkeep, after: Build) -> bool:
+def _around(build: Build, failures: Failures) -> Build:
+    """A build with tables that lead around failures."""
+    if not failures:
+        return build
+    return replace(build, tables=failures.tables_around(IntactBuild.of(build)).tables)
+
+
+def _same_links(before: _Known, after: Build) -> bool:
     """Whether the state of links of one build is that of another, name by name.
 
     That is so if both builds have the same links, hosts and names, and the requested drains mean

@@ -240,6 +240,10 @@ class Unwatched:
     def foresee(self, build):
         return build
 
+    def foresee_move(self, link_state, old, new):
+        assert not link_state
+        return old, new
+
     def take_over(self, known, _named_by=None):
         assert not known
 

@@ -741,6 +741,18 @@ def sparse_network(discover=False):
     return net, mover, keeper
 
 
+def succeeded(net, record, folder, other):
+    """The switches, and the mover of a successor that has a record; a build is in its folder."""
+    sessions = LiveFabric(folder, names, clock=lambda: net.now[0])
+    keeper = Keeper(sessions, Duties(damping=CALM, discover=False))
+    mover = Mover(sessions, keeper, no_history())
+    mover.go_on(record, {build.identity: build for build in (folder, other)}.__getitem__)
+    later = InMemory(net.build, sessions, net.now)
+    later.switches[:] = net.switches
+    later.also.append(mover.tick)
+    return later, mover
+
+
 @pytest.mark.parametrize("returns", [False, True])
 def test_no_move_leads_traffic_through_a_switch_that_it_cannot_change(returns):
     """Traffic was led around n7 and n8, of which the other build needs one. A move by SIGHUP began
@@ -815,20 +827,36 @@ def test_a_switch_that_returns_in_the_rounds_of_a_move_is_used_after_it(round, r
     for _ in range(4):
         net.tick(SETTLE)
     assert mover.rollout.state == "forth"
-    sessions = LiveFabric(old, names, clock=lambda: net.now[0])
-    keeper = Keeper(sessions, Duties(damping=CALM, discover=False))
-    mover = Mover(sessions, keeper, no_history())
-    mover.go_on(record.kept, {old.identity: old, new.identity: new}.__getitem__)
-    later = InMemory(net.build, sessions, net.now)
-    later.switches[:] = net.switches
-    later.also.append(mover.tick)
+    later, successor = succeeded(net, record.kept, old, new)
     for vertex in range(len(later.switches)):
         later.connect(vertex)
         for _ in range(3):
             later.tick(SETTLE)
             assert not later.fabric.lost()
-    while mover.busy:
+    while successor.busy:
         later.tick(SETTLE)
+        assert not later.fabric.lost()
+
+
+def test_a_successor_with_the_new_build_in_its_folder_knows_which_tables_are_in_force():
+    """A drain waited for a silent switch, and a move to other cables for its first reading. The
+    successor took the drain for in force, and corrected each switch to it: packets looped.
+    """
+    net, mover, keeper = sparse_network()
+    record = mover.record = Kept()
+    old, new = mover.fabric.current, loaded(build(Q3, MINIMAL, OTHER_SPARSE_LINKS))
+    net.sessions.closed(4)
+    net.tick(1)
+    keeper.drain("n6")
+    net.tick(1)
+    assert keeper.status()["repairing"]
+    mover.move(new, True, all_or_none=False)
+    net.tick()
+    assert mover.rollout.state == "reading"
+    later, _ = succeeded(net, record.kept, new, old)
+    later.connect(*({*range(13)} - {4}))
+    for _ in range(40):
+        later.tick()
         assert not later.fabric.lost()
 
 
