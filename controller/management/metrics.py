@@ -174,7 +174,8 @@ def _health_gauges(health: Mapping[str, Any]) -> Iterator[Metric]:
         ),
         (
             "change_waits",
-            "1 while a change of tables waits for disconnected switches that could not follow it.",
+            "1 while a change of tables waits for switches that could not follow it, as they are "
+            "disconnected or not read yet.",
             bool(health["change_waits_for"]),
         ),
     ):
