@@ -293,7 +293,31 @@ class TlsFaults:
             why = self._refusal_of_switch(powerless[0])
             given = f"{first_names(powerless, MOST_NAMED)}, which may not any more: {why}"
             problems.append(self._unfit("tls_ca", SIGNER, given))
+        if (
+            problems and not before._serves_some(now, signers) and self._serves_some(now, signers)
+        ):  # no switch is lost but by our certificate
+            problems = [problem for problem in problems if problem.key == "tls_cert"]
         return problems
+
+    def _serves_some(self, now: float, signers: Collection[str]) -> bool:
+        """Whether there may be switches that can connect at a time.
+
+        Args:
+            now: the time, in seconds since the epoch.
+            signers: the names of their authorities, as in messages; none if unknown.
+        """
+        return not self._chain_fault(now) and any(
+            self._admits(name, now) for name in signers or self.names()
+        )
+
+    def _admits(self, name: str, now: float) -> bool:
+        """Whether we may accept switches whose authority has this name at a time."""
+        if self.tls.revoked and not self.has_list(name, now):
+            return False
+        # One that only they know may be below each of ours.
+        authorities = self._of_name.get(name, self.authorities)
+        is_valid = any(not Span.of(authority).fault(now) for authority in authorities)
+        return is_valid and not (name in self._of_name and self._refusal_of_switch(name))
 
     def names(self) -> set[str]:
         """The names of our authorities, as in messages."""

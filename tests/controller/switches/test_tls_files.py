@@ -687,6 +687,32 @@ def test_a_refused_renewal_is_judged_again_only_when_that_may_help(tls, monkeypa
     assert looked(files), "they do not need the other one"
 
 
+@pytest.mark.parametrize("ended", ["certificate", "lists"])
+def test_files_in_use_that_serve_nobody_any_more_give_way(tls, authority, monkeypatch, ended):
+    """Renewed files that would serve most switches were refused for the few others, without end."""
+    for_servers = (AUTHORITY, use("SERVER_AUTH"))
+    renewed = signed("second", SECOND, "second", SECOND, extensions=for_servers)
+    if ended == "certificate":
+        tls = replace(tls, revoked=None)
+        put_key(tls, KEY)
+        tls.certificate.write_bytes(signed("controller", KEY, "root", ROOT, days=1))
+        ours = root(AUTHORITY)
+    else:
+        ours = tls.authority.read_bytes()
+    tls.authority.write_bytes(ours + SECOND_ROOT)
+    files = TlsFiles(tls)
+    tls.authority.write_bytes(ours + renewed)
+    if ended == "certificate":
+        tls.certificate.write_bytes(own())
+    else:
+        tls.revoked.write_bytes(revocation_list(authority, [], days=5))
+    with pytest.raises(InputError, match="second, which may not any more"):
+        looked(files, now=True)
+    passed = time() + 2 * 86400
+    monkeypatch.setattr(tls_files, "time", lambda: passed)
+    assert looked(files, now=True)
+
+
 @pytest.mark.parametrize("kind", ["worse", "unreadable"])
 def test_refused_files_that_come_back_are_told_again(tls, authority, tmp_path, kind):
     """Certificates of certbot or Kubernetes are behind a link, and it may be put back."""
