@@ -404,8 +404,7 @@ class Keeper(Upkeep):
 
         Returns:
             The function; None if nothing has failed since the last detour, or if computing that one
-            failed a short time ago. What is back waits for the end of the move, unless pairs have
-            no path without it.
+            failed a short time ago.
         """
         upkeep = self._upkeep
         upkeep.links.return_switches()
@@ -413,8 +412,6 @@ class Keeper(Upkeep):
         if not upkeep.next_change.is_due or not upkeep.backoff.is_over:
             return None
         failures = wanted = Failures.of(upkeep.links)
-        if not (upkeep.next_change.is_urgent or wanted.exceed(upkeep.in_force)):
-            return None
         only_certain = only_certain or bool(self._unreachable(upkeep))
         if only_certain or only_if_failed:
             certain = self._failed_for_certain(upkeep)
