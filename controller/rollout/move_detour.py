@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import Future
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
@@ -42,7 +42,7 @@ class MoveDetour:
         self._computing: Future[_PlannedDetour] | None = None
         """The detour that a thread computes; None while none is computed."""
 
-    def tick(self, rollout: Rollout) -> bool:
+    def tick(self, rollout: Rollout) -> dict[str, Any] | None:
         """Begin to compute a detour if the move waits and something has failed, or take the result.
 
         Taking a detour needs no record before it: a process that goes on without one starts from
@@ -52,7 +52,8 @@ class MoveDetour:
             rollout: the move.
 
         Returns:
-            Whether the move has taken a detour: it is planned anew.
+            If the move has taken a detour, the links and switches that it is planned around now;
+            else None.
 
         Raises:
             Exception: the detour could not be computed, for another reason than the last time.
@@ -62,7 +63,7 @@ class MoveDetour:
         elif self._computing.done():
             computing, self._computing = self._computing, None
             return self._take(computing, rollout)
-        return False
+        return None
 
     def _begin(self, rollout: Rollout) -> None:
         """Begin to compute a detour, if the move waits and something has failed."""
@@ -78,11 +79,11 @@ class MoveDetour:
             discovers = self._keeper.duties.discover
             self._computing = self._start(partial(_plan_detour, compute, discovers))
 
-    def _take(self, computing: Future[_PlannedDetour], rollout: Rollout) -> bool:
+    def _take(self, computing: Future[_PlannedDetour], rollout: Rollout) -> dict[str, Any] | None:
         """Have the move take the computed detour, unless it has gone on meanwhile.
 
         Returns:
-            Whether it has taken it.
+            As `tick`.
         """
         try:
             detour, programs = computing.result()
@@ -90,13 +91,13 @@ class MoveDetour:
             is_new_error = self._keeper.discard_detour(error)
             if is_new_error:
                 raise
-            return False
+            return None
         if rollout.waits:
             self._keeper.take_detour(detour)
             rollout.replan(programs, self._keeper.report_detour)
-            return True
+            return detour.link_state
         self._keeper.discard_detour()
-        return False
+        return None
 
 
 def _plan_detour(compute: Callable[[], DetouredBuilds], discovers: bool) -> _PlannedDetour:

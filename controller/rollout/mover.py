@@ -617,8 +617,9 @@ class Mover:
             self.rollout.tick()
             self._undo_overdue_move(self.rollout)
             self._report_wait(self.rollout)
-            if self._detour.tick(self.rollout):
-                self._planned_around = self.keeper.links_record()
+            link_state = self._detour.tick(self.rollout)
+            if link_state is not None:
+                self._planned_around = link_state
                 self._last_record = self.rollout.last_step
             if self.busy and self.rollout.has_detour:
                 self.record_state()

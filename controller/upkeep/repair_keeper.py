@@ -422,7 +422,11 @@ class Keeper(Upkeep):
         new_failures = failures if to_links is upkeep.links else Failures.of(to_links)
         upkeep.next_change.is_due = not failures.equals(wanted)
         upkeep.next_change.is_urgent, upkeep.change.began = False, self.fabric.clock()
-        return partial(DetouredBuilds.of, failures, upkeep.intact, upkeep.build, new_failures, to)
+        link_state = upkeep.links.as_record(self._now(), time())
+        link_state |= upkeep.links.named_parts(failures.dead, failures.drained)
+        return partial(
+            DetouredBuilds.of, failures, upkeep.intact, upkeep.build, new_failures, to, link_state
+        )
 
     def take_detour(self, detour: DetouredBuilds) -> None:
         """Make the detour's tables those of the old build, so that its switches change to them."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import partial
 from time import perf_counter
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -209,10 +209,18 @@ class DetouredBuilds(NamedTuple):
     """The repaired tables of the old build."""
     make_event: EventMaker
     """Makes the event of the repair."""
+    link_state: dict[str, Any]
+    """The links and switches as they were when the computation began, for a record."""
 
     @classmethod
     def of(
-        cls, failures: Failures, intact: IntactBuild, old: Build, new_failures: Failures, new: Build
+        cls,
+        failures: Failures,
+        intact: IntactBuild,
+        old: Build,
+        new_failures: Failures,
+        new: Build,
+        link_state: dict[str, Any],
     ) -> DetouredBuilds:
         """Compute the detour of a move.
 
@@ -222,6 +230,7 @@ class DetouredBuilds(NamedTuple):
             old: the old build.
             new_failures: what has failed, by the links and switches of the new build.
             new: the new build.
+            link_state: the links and switches that these failures are from.
         """
         began = perf_counter()
         repair = failures.tables_around(intact)
@@ -232,6 +241,7 @@ class DetouredBuilds(NamedTuple):
             replace(new, tables=new_repair.tables) if new_repair else new,
             repair,
             _event_maker(failures, repair, perf_counter() - began),
+            link_state,
         )
 
 
