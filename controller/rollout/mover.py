@@ -536,12 +536,16 @@ class Mover:
         time_of_day = round(self._time_of_day() + seconds, 3)
         return Trial(build, fallback, self.fabric.clock() + seconds, time_of_day, fallback_build)
 
-    def go_on(self, record: Record, read: Callable[[str], Current]) -> None:
+    def go_on(
+        self, record: Record, read: Callable[[str], Current], links_are_known: bool = False
+    ) -> None:
         """Go on where an earlier controller stopped; called before switches connect.
 
         Args:
             record: the record that it left.
             read: returns a build by its identity.
+            links_are_known: whether the keeper has taken over the links and switches of the record
+                before. They may have changed since, so the record must not bring them back.
 
         Raises:
             InputError: a build cannot be had, or no order of rows is safe.
@@ -551,7 +555,8 @@ class Mover:
             current if name == current.identity else read(name)
             for name in (record.build, record.target or record.build)
         )
-        self.keeper.take_over(record.link_state, old.build)
+        if not links_are_known:
+            self.keeper.take_over(record.link_state, old.build)
         trial = self.trial_of(record, read)
         update = self._plan_again(record, old, new) if record.target else None
         self._last_record, self._previous = record, record.previous
@@ -561,8 +566,11 @@ class Mover:
             self.fabric.tell(events.BuildInherited(record.target or record.build, current.identity))
         if old is not current:
             self.fabric.load(old)
+        if links_are_known:
+            self.keeper.take_over_tables(record.link_state)
+        elif old is not current:
             self.keeper.take_over(record.link_state)  # by the names of its own build
-        self._planned_around = self.keeper.links_record()
+        self._planned_around = record.link_state
         if update is None:
             return
         if record.round >= update.last_round:

@@ -10,7 +10,6 @@ controller of a cluster that begins to lead without a shared record goes on by i
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 
 from controller.rollout.build_history import BuildHistory
@@ -171,7 +170,7 @@ class Resumption:
                 return True
         return False
 
-    def _go_on(self, record: Record) -> None:
+    def _go_on(self, record: Record, links_are_known: bool = False) -> None:
         """Go on with the record of an earlier process.
 
         The folder may have a third build, beside those of the record. If an earlier process could
@@ -181,10 +180,11 @@ class Resumption:
 
         Args:
             record: the record.
+            links_are_known: as in `Mover.go_on`.
         """
         folder_sync = self._mover.folder_sync
         try:
-            self._mover.go_on(record, self._history.read)
+            self._mover.go_on(record, self._history.read, links_are_known)
             if self._folder_build in (record.build, record.target):
                 return
             if self._folder_build in (record.folder_build, self._last_build):
@@ -274,13 +274,11 @@ class Resumption:
         Raises:
             InputError: that build cannot be read.
         """
-        # The dead links and drains have been taken over before (`_survey_trial`), and may have
-        # changed since. So the record must not bring them back.
-        record = replace(self._mover.with_trial(unverified_record), link_state={})
+        record = self._mover.with_trial(unverified_record)
         self._mover.survey.unverified_record = self._mover.trial = None
         has_fallen_back = build == record.fallback and build != record.build
         if not has_fallen_back:
-            self._go_on(record)
+            self._go_on(record, links_are_known=True)  # `_survey_trial` has taken them over
         elif build != self._fabric.identity:
             self._inherit(build)
 

@@ -335,17 +335,12 @@ class Keeper(Upkeep):
         """Both builds of another process's move, with the tables that it planned the move with.
 
         Args:
-            link_state: the record of that process, from `links_record`; {}: what is known now.
+            link_state: the record of that process, from `links_record`.
             old: the build that the move leaves, by whose names the record is.
             new: the build that it leads to.
         """
-        if link_state:
-            links = Links(old.wiring, self.duties, old.hardware)
-            links.take_over(link_state, self._now(), time())
-        else:
-            links = self._links_of(old, self._upkeep.known)
-        parts = links.parts_named(link_state)
-        known = _Known(old, links, Failures(*parts) if parts else Failures.of(links))
+        links = self._links_recorded(link_state, old)
+        known = _Known(old, links, _recorded_failures(link_state, links))
         return (
             _around(old, self._failures_in(old, known)),
             _around(new, self._failures_in(new, known)),
@@ -574,13 +569,27 @@ class Keeper(Upkeep):
         """
         now, wall, wiring = self._now(), time(), self._upkeep.build.wiring
         if named_by is not None and named_by.wiring.names != wiring.names:
-            links = Links(named_by.wiring, self.duties, named_by.hardware)
-            links.take_over(record, now, wall)
-            record = links.as_record(now, wall, wiring)
+            record = self._links_recorded(record, named_by).as_record(now, wall, wiring)
         links = self._upkeep.links
         links.take_over(record, now, wall)
-        parts = links.parts_named(record)
-        self._lead_around(self._upkeep, Failures(*parts) if parts else Failures.of(links))
+        self._lead_around(self._upkeep, _recorded_failures(record, links))
+
+    def take_over_tables(self, record: dict[str, Any]) -> None:
+        """Have the tables lead around what those of another process led around.
+
+        The links and switches stay as they are known now. What has changed since is due.
+
+        Args:
+            record: the record of that process, by the names of the build under upkeep.
+        """
+        links = self._links_recorded(record, self._upkeep.build)
+        self._lead_around(self._upkeep, _recorded_failures(record, links))
+
+    def _links_recorded(self, record: dict[str, Any], named_by: Build) -> Links:
+        """The links and switches of a build as a record has them, which is by its names."""
+        links = Links(named_by.wiring, self.duties, named_by.hardware)
+        links.take_over(record, self._now(), time())
+        return links
 
     def expect(self) -> None:
         """Expect switches to connect from now on; those that do not in time count as gone."""
@@ -789,10 +798,11 @@ class Keeper(Upkeep):
     def _react(self, upkeep: _BuildUpkeep) -> None:
         """React to the links: report their events, compute other tables, send the computed change.
 
-        While the fabric is being moved, only events are reported.
+        While the fabric is being moved, or surveyed, only events are reported: no switch would
+        change, and the tables would not be those in force any more.
         """
         links_changed = self._note_changed_links(upkeep)
-        if not self._upkeep_in_charge():
+        if not self._upkeep_in_charge() or self.fabric.survey is not None:
             return
         if upkeep.held_routes and not self._is_changing(upkeep):
             self._start_from_held_routes(upkeep)
@@ -1124,6 +1134,17 @@ def _around(build: Build, failures: Failures) -> Build:
     if not failures:
         return build
     return replace(build, tables=failures.tables_around(IntactBuild.of(build)).tables)
+
+
+def _recorded_failures(record: dict[str, Any], links: Links) -> Failures:
+    """What tables led around when a record of links and switches was made.
+
+    Args:
+        record: the record, from `Keeper.links_record`.
+        links: the links and switches as the record has them.
+    """
+    parts = links.parts_named(record)
+    return Failures(*parts) if parts else Failures.of(links)
 
 
 def _same_links(before: _Known, after: Build) -> bool:

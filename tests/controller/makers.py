@@ -247,6 +247,9 @@ class Unwatched:
     def take_over(self, known, _named_by=None):
         assert not known
 
+    def take_over_tables(self, known):
+        assert not known
+
     def expect(self):
         """Nothing follows."""
 

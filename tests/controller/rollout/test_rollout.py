@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import cached_property
 from itertools import pairwise
 from random import Random
+from unittest.mock import create_autospec
 
 import numpy as np
 import pytest
@@ -19,7 +20,9 @@ from compilers.update.move_plan import plan
 from compilers.update.programs import SwitchPrograms
 from compilers.update.slots import messages
 from controller.rollout.fabric_record import LONGEST_WRITE, FabricRecord, Record
+from controller.rollout.move_journal import MoveJournal
 from controller.rollout.mover import Mover
+from controller.rollout.resumption import Resumption
 from controller.rollout.rollout import (
     DETOUR_AFTER,
     ROLLOUT_PATIENCE,
@@ -740,8 +743,14 @@ def succeeded(net, record, folder, other):
     """The switches, and the mover of a successor that has a record; a build is in its folder."""
     sessions = LiveFabric(folder, names, clock=lambda: net.now[0])
     keeper = Keeper(sessions, Duties(damping=CALM, discover=False))
-    mover = Mover(sessions, keeper, no_history())
-    mover.go_on(record, {build.identity: build for build in (folder, other)}.__getitem__)
+    mover = Mover(sessions, keeper, history := no_history())
+    builds = {build.identity: build for build in (folder, other)}
+    history.read.side_effect = builds.__getitem__
+    history.kept_builds.return_value = [*builds]
+    history.entries.return_value = []
+    journal = create_autospec(MoveJournal, instance=True, damaged=False)
+    journal.read.return_value = record
+    Resumption(mover, journal).begin()
     later = InMemory(net.build, sessions, net.now)
     later.switches[:] = net.switches
     later.also.append(mover.tick)
@@ -833,9 +842,12 @@ def test_a_switch_that_returns_in_the_rounds_of_a_move_is_used_after_it(round, r
         assert not later.fabric.lost()
 
 
-def test_a_successor_with_the_new_build_in_its_folder_knows_which_tables_are_in_force():
+@pytest.mark.parametrize("within", [0.0, 300.0])
+@pytest.mark.parametrize("folder_is_new", [False, True])
+def test_a_successor_knows_which_tables_are_in_force(folder_is_new, within):
     """A drain waited for a silent switch, and a move to other cables for its first reading. The
-    successor took the drain for in force, and corrected each switch to it: packets looped.
+    successor took the drain for in force if its folder had the new build, or if the move was on
+    trial, so that a survey came first. It corrected each switch to it: packets looped.
     """
     net, mover, keeper = sparse_network()
     record = mover.record = Kept()
@@ -845,10 +857,11 @@ def test_a_successor_with_the_new_build_in_its_folder_knows_which_tables_are_in_
     keeper.drain("n6")
     net.tick(1)
     assert keeper.status()["repairing"]
-    mover.move(new, True, all_or_none=False)
+    mover.move(new, True, within=within, all_or_none=False)
     net.tick()
     assert mover.rollout.state == "reading"
-    later, _ = succeeded(net, record.kept, new, old)
+    folder, other = (new, old) if folder_is_new else (old, new)
+    later, _ = succeeded(net, record.kept, folder, other)
     later.connect(*({*range(13)} - {4}))
     for _ in range(40):
         later.tick()
