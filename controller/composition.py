@@ -106,7 +106,9 @@ class Controller:
         most_half_open = raise_file_limit(fabric.expected)
         has_tls_store = settings.group is not None and settings.group.is_encrypted
         shown_to: tuple[Peer, ...] = ("switch", "store") if has_tls_store else ("switch",)
-        tls = TlsFiles(settings.tls, shown_to) if settings.tls else None
+        tls = (
+            TlsFiles(settings.tls, shown_to, lambda: fabric.current.names) if settings.tls else None
+        )
         self.entrance = Entrance(
             most_half_open, tls, fabric.rejected, fabric.listening_clock, self.watchdog.follow
         )

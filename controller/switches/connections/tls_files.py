@@ -8,7 +8,7 @@ The listener for switches (`controller.switches.connections.listening`) uses the
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
@@ -73,6 +73,7 @@ class TlsFiles:
     Args:
         tls: the files.
         shown_to: whom our certificate is shown to.
+        of_build: the names of the nodes of the current build; None if any name may be one.
 
     Attributes:
         switches: the context of new connections of switches.
@@ -85,8 +86,13 @@ class TlsFiles:
         InputError: a file cannot be read or is not what it should be.
     """
 
-    def __init__(self, tls: Tls, shown_to: Sequence[Peer] = ("switch",)) -> None:
-        self.tls, self._shown_to = tls, shown_to
+    def __init__(
+        self,
+        tls: Tls,
+        shown_to: Sequence[Peer] = ("switch",),
+        of_build: Callable[[], Collection[str]] | None = None,
+    ) -> None:
+        self.tls, self._shown_to, self._of_build = tls, shown_to, of_build
         self.peers: dict[str, float] = {}
         self._lists: dict[tuple[str, ...], list[_RevocationList]] = {}
         """The revocation lists of each authority by its `issuer_words`, the newest last."""
@@ -185,8 +191,14 @@ class TlsFiles:
             raise InputError(worse)
 
     def _known_signers(self) -> frozenset[str]:
-        """The names of the authorities of switches, as in messages."""
-        return frozenset(self._signers.copy().values())
+        """The names of the authorities of switches, as in messages.
+
+        A switch that is away counts only if it is in the current build: else it is out of service.
+        """
+        signers = self._signers.copy()
+        of_build = signers if self._of_build is None else self._of_build()
+        expected = {*of_build, *self._connections.copy()}
+        return frozenset(signer for node, signer in signers.items() if node in expected)
 
     def look(self, start: Callable[[Callable[[], bool]], Future[bool]], now: bool = False) -> None:
         """Begin to read the files if they have changed; `has_new` tells when that has ended.

@@ -1171,6 +1171,30 @@ def test_an_authority_that_only_switches_know_keeps_its_list(tls, authority):
     assert looked(files, now=True), "the switch has a certificate of another one"
 
 
+def test_a_switch_that_is_out_of_service_needs_no_list(tls, authority):
+    """The list of its authority was missed until a restart."""
+    between = trustme.CA(parent_cert=authority)
+    lists = [revocation_list(of, []) for of in (authority, between)]
+    tls.revoked.write_bytes(b"".join(lists))
+    build = ["3", "4"]
+    files = TlsFiles(tls, of_build=lambda: build)
+    shown = handshake(files, authority, between.issue_cert("4.lab.example"))
+    files.add_connection(handshake(files, authority, authority.issue_cert("3.lab.example")))
+    files.add_connection(shown)
+    tls.revoked.write_bytes(lists[0])
+    with pytest.raises(InputError, match="which signs for switches"):
+        looked(files, now=True)
+    build.remove("4")
+    with pytest.raises(InputError, match="which signs for switches"):
+        looked(files, now=True)  # it is still connected: the next build may have it
+    files.remove_connection(shown)
+    build.append("4")
+    with pytest.raises(InputError, match="which signs for switches"):
+        looked(files, now=True)  # it is in the build, and may come back
+    build.remove("4")
+    assert looked(files, now=True)
+
+
 def handshake(tls, authority, certificate):
     """What fails at our side of a handshake with a peer, or the certificate that it shows.
 
