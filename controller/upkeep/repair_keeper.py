@@ -151,6 +151,15 @@ class _Known(NamedTuple):
     """What the tables in force lead around."""
 
 
+class _Foreseen(NamedTuple):
+    """The build that a move leads to."""
+
+    identity: str
+    """The build's identity."""
+    failures: Failures
+    """What its tables lead around, as the move was planned."""
+
+
 @dataclass(slots=True)
 class _BuildUpkeep:
     """A build under upkeep: its tables before failures, and the state of its repair."""
@@ -250,6 +259,8 @@ class Keeper(Upkeep):
         """How many changes were computed."""
         self._expects_switches = False
         """Whether switches may connect (`expect`)."""
+        self._foreseen: _Foreseen | None = None
+        """The build that the last planned move leads to, until it is loaded; None without one."""
         self.repair_seconds: float | None = None
         """Seconds of the last repair, until all switches held its tables; None before any."""
         fabric.watched_by(self)
@@ -321,13 +332,18 @@ class Keeper(Upkeep):
         }
 
     def foresee(self, build: Build) -> Build:
-        """Another build with the tables that it will have once it is loaded.
+        """Another build with the tables that a move leads to.
 
         They are repaired if some dead links or drained switches are in that build, too. In a build
         with the same links they lead around what the tables in force lead around, and what has
-        failed for certain since.
+        failed for certain since. These tables are in force once the build is loaded (`adopt`).
         """
-        return _around(build, self._failures_in(build, self._upkeep.known))
+        return self._foresee(build, self._failures_in(build, self._upkeep.known))
+
+    def _foresee(self, build: Build, failures: Failures) -> Build:
+        """The build that a move leads to, with tables that lead around failures."""
+        self._foreseen = _Foreseen(build.identity, failures)
+        return _around(build, failures)
 
     def foresee_move(
         self, link_state: dict[str, Any], old: Build, new: Build
@@ -343,7 +359,7 @@ class Keeper(Upkeep):
         known = _Known(old, links, _recorded_failures(link_state, links))
         return (
             _around(old, self._failures_in(old, known)),
-            _around(new, self._failures_in(new, known)),
+            self._foresee(new, self._failures_in(new, known)),
         )
 
     def transit_switches(self, build: Build) -> frozenset[int]:
@@ -430,6 +446,7 @@ class Keeper(Upkeep):
         self.repairs += 1
         upkeep.repair, upkeep.failures = detour.repair, detour.failures
         upkeep.held_parts = None
+        self._foreseen = _Foreseen(detour.new.identity, detour.new_failures)
         upkeep.change.make_event = detour.make_event
         upkeep.encoder.set_tables(detour.repair.tables)
 
@@ -567,6 +584,7 @@ class Keeper(Upkeep):
             record: the record, from `links_record`.
             named_by: the build whose names it has; None: the build under upkeep.
         """
+        self._foreseen = None
         now, wall, wiring = self._now(), time(), self._upkeep.build.wiring
         if named_by is not None and named_by.wiring.names != wiring.names:
             record = self._links_recorded(record, named_by).as_record(now, wall, wiring)
@@ -648,7 +666,9 @@ class Keeper(Upkeep):
             held_routes=HeldRouteReadings({*range(build.tables.switches)}),
         )
         led_around = Failures.of(links)
-        if before is not None and before_rounds is not None and links is before.links:
+        if self._foreseen and self._foreseen.identity == build.identity:
+            led_around, self._foreseen = self._foreseen.failures, None
+        elif before is not None and before_rounds is not None and links is before.links:
             led_around = before_rounds
         self._lead_around(upkeep, led_around)
         return replace(current, programs=upkeep.encoder)

@@ -201,6 +201,8 @@ class DetouredBuilds(NamedTuple):
 
     failures: Failures
     """What the tables lead around, by the links and switches of the old build."""
+    new_failures: Failures
+    """The same by the links and switches of the new build."""
     old: Build
     """The build that the move left, with repaired tables."""
     new: Build
@@ -237,6 +239,7 @@ class DetouredBuilds(NamedTuple):
         new_repair = new_failures.tables_around(IntactBuild.of(new)) if new_failures else None
         return cls(
             failures,
+            new_failures,
             replace(old, tables=repair.tables),
             replace(new, tables=new_repair.tables) if new_repair else new,
             repair,

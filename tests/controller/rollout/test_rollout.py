@@ -868,6 +868,49 @@ def test_a_successor_knows_which_tables_are_in_force(folder_is_new, within):
         assert not later.fabric.lost()
 
 
+def test_a_drain_in_a_survey_is_not_in_force():
+    """A successor found a move to other cables in its last round, and surveyed. It took what was
+    drained meanwhile for in force as it loaded the new build (live, 14 pairs for 24 s).
+    """
+    net, mover, _ = sparse_network()
+    record = mover.record = Kept()
+    old, new = mover.fabric.current, loaded(build(Q3, MINIMAL, OTHER_SPARSE_LINKS))
+    mover.move(new, True, within=300.0, all_or_none=False)
+    while mover.rollout.round < mover.rollout.programs.update.last_round:
+        net.tick(SETTLE)
+    net.sessions.closed(1)
+    net.tick()
+    later, successor = succeeded(net, record.kept, new, old)
+    successor.keeper.drain("n2")
+    later.connect(*({*range(13)} - {1}))
+    for _ in range(40):
+        later.tick()
+        assert not later.fabric.lost()
+    assert successor.keeper.status()["asked"] == ["n2"]
+
+
+def test_what_fails_in_the_rounds_of_a_move_is_repaired_in_rounds_after_it():
+    """The build with other cables counted as one that leads around the failure already. So each
+    switch was corrected by itself, and packets looped at those that hung (3 s).
+    """
+    old, new = build(Q3), loaded(build(Q3, MINIMAL, SPARSE_LINKS))
+    net, keeper = network(Duties(damping=CALM, discover=False), old)
+    mover = Mover(net.sessions, keeper, no_history())
+    net.also.append(mover.tick)
+    mover.move(new, True, all_or_none=False)
+    while mover.rollout.round < mover.rollout.programs.update.last_round:
+        net.tick(SETTLE)
+    net.fabric.cable((5, 25), False)
+    net.also.append(lambda: mover.rollout.over and net.hung.add(4))
+    while not mover.rollout.over:
+        net.tick(SETTLE)
+    lossy_ticks = 0
+    for _ in range(40):
+        net.tick()
+        lossy_ticks += bool(net.fabric.lost())
+    assert lossy_ticks <= 1
+
+
 @pytest.mark.parametrize("flaps", [False, True])
 def test_a_detour_has_the_record_name_a_round_of_its_plan(flaps):
     """The record had the number of the plan before, which had more rounds: a successor took the
