@@ -113,7 +113,9 @@ def run(call: dict[str, Any], files: list[int]) -> None:
     for file in (*files, network):
         os.close(file)
     sys.stdin = os.fdopen(0)
-    sys.stdout.reconfigure(write_through=bool(os.environ.get("PYTHONUNBUFFERED")))  # type: ignore[union-attr]
+    is_unbuffered = bool(os.environ.get("PYTHONUNBUFFERED"))
+    # `write_through` would still leave what is printed in the binary file's buffer.
+    sys.stdout.reconfigure(line_buffering=is_unbuffered)  # type: ignore[union-attr]
     if call.get("copies"):
         from tests.polarfab import forked_modules  # a checkout may be one without tests
 
