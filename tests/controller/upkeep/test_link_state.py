@@ -952,45 +952,63 @@ def test_a_recorded_failure_counts_as_broken_once_an_end_or_discovery_says_so(to
     assert links.broken[vertex, link], "it has been told since"
 
 
-@pytest.mark.parametrize("both_recorded", [True, False])
-def test_a_link_that_is_up_again_at_one_end_is_used_if_pairs_need_it(both_recorded: bool) -> None:
-    """It stayed dead as long as the other end was silent. Pairs were cut off for want of it, or a
-    drain by request ended.
+def returned_beside_a_silent_switch(both_recorded: bool) -> tuple[Links, int]:
+    """The state after a takeover at which all ports of a switch were down, and that switch.
 
-    If the record has only the port of the silent switch, the other port works while the link is
-    dead: packets were led to such links (live 1,874 packets of 11 pairs).
+    All its neighbours except the first have returned, and say that their ports are up.
+
+    Args:
+        both_recorded: whether the record also has the neighbours' ports as down.
     """
     before, _ = fabric()
     wiring, silent = before.wiring, 5
-    ports = [int(port) for port in wiring.port[silent] if port]
-    for port in ports:
-        before.set_port(silent, port, DOWN, 1.0)
+    for port in map(int, wiring.port[silent]):
+        if port:
+            before.set_port(silent, port, DOWN, 1.0)
     if both_recorded:
         for vertex, link in zip(*np.nonzero(wiring.far == silent), strict=True):
             before.set_port(int(vertex), int(wiring.port[vertex, link]), DOWN, 1.0)
     links = Links(wiring)
     links.take_over(before.as_record(1.0, 1000.0), 2.0, 1001.0)
-    neighbours = [int(far) for far in wiring.far[silent] if far >= 0]
-    for vertex in neighbours[1:]:
-        links.connected(vertex, 2.0)
-        links.set_ports(vertex, {int(port): "" for port in wiring.port[vertex] if port}, 2.0)
+    for vertex in neighbours(links, silent)[1:]:
+        reports_all_ports_up(links, vertex, 2.0)
     links.update(2.0)
-    assert links.dead[silent].tolist().count(False) == both_recorded, "one is enough"
+    return links, silent
+
+
+def reports_all_ports_up(links: Links, vertex: int, now: float) -> None:
+    """A switch connects, and says that all its ports are up."""
+    links.connected(vertex, now)
+    links.set_ports(vertex, {int(port): "" for port in links.wiring.port[vertex] if port}, now)
+
+
+def test_a_link_that_is_up_again_at_one_end_is_used_if_pairs_need_it() -> None:
+    """It stayed dead as long as the other end was silent. Pairs were cut off for want of it, or a
+    drain by request ended.
+    """
+    links, silent = returned_beside_a_silent_switch(both_recorded=True)
+    assert links.dead[silent].tolist().count(False) == 1, "one is enough"
     assert not links.broken[silent].any()
-    if not both_recorded:
-        return
     used = int(np.flatnonzero(~links.dead[silent])[0])
-    assert neighbours[used] in neighbours[1:], "of which an end has told that its port is up"
-    links.set_port(silent, ports[used], DOWN, 3.0)
+    far, *others = neighbours(links, silent)
+    assert links.wiring.far[silent, used] in others, "of which an end has told that its port is up"
+    links.set_port(silent, int(links.wiring.port[silent, used]), DOWN, 3.0)
     links.update(3.0)
     assert links.dead[silent, used]
     assert links.broken[silent, used]
-    links.connected(neighbours[0], 3.0)
-    links.set_ports(neighbours[0], {int(p): "" for p in wiring.port[neighbours[0]] if p}, 3.0)
-    links.connected(silent, 3.0)
-    links.set_ports(silent, dict.fromkeys(ports, ""), 3.0)
+    reports_all_ports_up(links, far, 3.0)
+    reports_all_ports_up(links, silent, 3.0)
     links.update(3.0)
     assert not links.dead.any(), "both ends of each say that it is up"
+
+
+def test_a_link_is_dead_whose_silent_end_alone_was_recorded_as_down() -> None:
+    """The port at the other end works meanwhile: packets were led to such links (live 1,874 packets
+    of 11 pairs).
+    """
+    links, silent = returned_beside_a_silent_switch(both_recorded=False)
+    assert links.dead[silent].all()
+    assert not links.broken[silent].any()
 
 
 def test_switches_that_a_build_installs_are_drained_until_they_hold_their_program() -> None:
