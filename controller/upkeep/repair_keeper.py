@@ -378,7 +378,7 @@ class Keeper(Upkeep):
         if not self.duties.repair:
             return Failures(np.zeros_like(links.dead), np.zeros_like(links.drained))
         if links is known.links:
-            return Failures.certain(links, known.failures, self._now())
+            return self._failed_for_certain(known)
         return Failures.of(links)
 
     def _links_of(self, build: Build, before: _Known | None) -> Links:
@@ -425,7 +425,7 @@ class Keeper(Upkeep):
         failures = wanted = Failures.of(upkeep.links)
         only_certain = only_certain or bool(self._unreachable(upkeep))
         if only_certain or only_if_failed:
-            certain = self._failed_for_certain(upkeep)
+            certain = self._failed_for_certain(upkeep.known)
             if certain.equals(upkeep.in_force):
                 return None
             failures = certain if only_certain else wanted
@@ -966,7 +966,7 @@ class Keeper(Upkeep):
             generations=self._generations(self.fabric.in_sync),
         )
         change.wanted, change.unreachable = failures, self._unreachable(upkeep)
-        certain = self._failed_for_certain(upkeep) if change.unreachable else failures
+        certain = self._failed_for_certain(upkeep.known) if change.unreachable else failures
         upkeep.next_change.awaits_unreachable = frozenset()
         change.is_interrupted = False
         work = partial(
@@ -1106,9 +1106,9 @@ class Keeper(Upkeep):
             change.make_event = None
             change.refusing_switches.clear()
 
-    def _failed_for_certain(self, upkeep: _BuildUpkeep) -> Failures:
-        """What has failed for certain, as the links are now."""
-        return Failures.certain(upkeep.links, upkeep.failures, self._now())
+    def _failed_for_certain(self, known: _Known) -> Failures:
+        """What has failed for certain, as the links of a build are now."""
+        return Failures.certain(known.links, known.failures, self._now())
 
     def _names(self, vertices: Iterable[int]) -> list[str]:
         """The names of switches, in the order of their vertices."""
