@@ -206,7 +206,7 @@ def test_damaged_files(text, message, fabrics, tmp_path):
 
 def test_a_target_without_routes(fabrics, tmp_path):
     build, routes = fabrics("frr")
-    with pytest.raises(InputError, match="target: required one of eos, frr"):
+    with pytest.raises(InputError, match=r"one of bird, .*, nvue, nxos, .*, given target ovs"):
         checked(build, routes, tmp_path, "frr", target_name="ovs")
 
 
