@@ -31,7 +31,7 @@ from extensions.lossless.lossless_addition import LOSSLESS as LOSSLESS_OPTION
 from extensions.lossless.lossless_addition import LosslessAddition
 from extensions.lossless.priorities import HOP, VALLEY, PriorityPlan, buffer_of, dscp_of
 from extensions.lossless.sonic_buffers import SwitchBuffers
-from extensions.lossless.sonic_priorities import check_priorities
+from extensions.lossless.sonic_priorities import MAPS, check_priorities
 from inventory.problems import InputError, Problem
 
 DSCPS, CLASSES = range(64), range(8)
@@ -80,9 +80,10 @@ class SonicQos:
         facts = buffer_of(self.fabric.routers.build, vertex)
         buffers = SwitchBuffers(ports, facts, self.plan.priorities)
         self._require(vertex, buffers)
+        port_maps = dict(self._port_maps(vertex, router))
         tables = {
-            **self._maps(),
-            "PORT_QOS_MAP": dict(self._port_maps(vertex, router)),
+            **self._maps(port_maps.values()),
+            "PORT_QOS_MAP": port_maps,
             "SCHEDULER": {
                 "LOSSLESS": {"type": "DWRR", "weight": "40"},
                 "LOSSY": {"type": "DWRR", "weight": "20"},
@@ -134,12 +135,18 @@ class SonicQos:
         ]
         return [*staying, *moving]
 
-    def _maps(self) -> dict[str, Table]:
+    def _maps(self, port_maps: Collection[Entry]) -> dict[str, Table]:
         """The maps between DSCPs, classes, priority groups, queues and PFC priorities.
+
+        Each map that is here is created in the chip, and some chips have room for one only. So
+        there are no maps that no port has.
 
         A map that all ports share is called LOSSLESS. Other maps differ between ports of hosts
         (LOSSLESS_HOST); ports that are not marked, where packets keep their channel
         (LOSSLESS_SAME); and marked ports, where they move to the next channel (LOSSLESS_NEXT).
+
+        Args:
+            port_maps: the maps of each port.
         """
         priorities, classes = self.plan.priorities, self._classes()
         moving_class = {
@@ -160,7 +167,7 @@ class SonicQos:
             dscp: number for number, dscp in LOSSY_DSCP.items() if number != CONTROL_CLASS
         }
         lossy_queues = {number: number for number in LOSSY_DSCP}
-        return {
+        maps = {
             "DSCP_TO_TC_MAP": {
                 name: _complete_map(DSCPS, lossy_classes | mapping)
                 for name, mapping in class_of_dscp.items()
@@ -181,6 +188,11 @@ class SonicQos:
                 for name, mapping in priority_of_class.items()
             },
             "MAP_PFC_PRIORITY_TO_QUEUE": {"LOSSLESS": {str(n): str(n) for n in CLASSES}},
+        }
+        used = {(MAPS[key], of_port[key]) for of_port in port_maps for key in MAPS}
+        return {
+            table: {name: entry for name, entry in named.items() if (table, name) in used}
+            for table, named in maps.items()
         }
 
     def _port_maps(self, vertex: int, router: P2pRouter) -> Iterator[tuple[str, Entry]]:

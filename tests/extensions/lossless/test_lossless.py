@@ -12,7 +12,7 @@ from compilers.targets.routed.interfaces import PhysicalPort
 from compilers.targets.target_lookup import target
 from compilers.wiring.node_type_facts import BufferFacts
 from extensions.lossless.sonic_buffers import headroom
-from extensions.lossless.sonic_priorities import PRIORITY_TABLES
+from extensions.lossless.sonic_priorities import MAPS, PRIORITY_TABLES
 from inventory.problems import InputError
 from tests.extensions.lossless.lossless_fabrics import (
     BUFFER,
@@ -62,6 +62,16 @@ def test_classes_that_drop_have_their_usual_dscp(rendered):
     assert [marked[name] for name in ("0", "6", "7")] == ["0", "48", "56"]
     taken = tree["DSCP_TO_TC_MAP"]["LOSSLESS_NEXT"]
     assert [taken[dscp] for dscp in ("0", "48", "56")] == ["0", "6", "0"]
+
+
+@pytest.mark.parametrize("scheme", ["hop", "valley", "pairs"])
+def test_every_map_is_that_of_a_port(scheme, rendered):
+    """SONiC creates every map in the chip, and a chip for which `hop` is may have room for one."""
+    _, out = rendered(scheme, "minimal")
+    for file in out.glob("*/config_db.json"):
+        tree = json.loads(file.read_text())
+        for key, table in MAPS.items():
+            assert {*tree[table]} == {bound[key] for bound in tree["PORT_QOS_MAP"].values()}, table
 
 
 class Text:
