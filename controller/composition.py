@@ -344,13 +344,15 @@ class Controller:
         if self.member and self.member.state != "leader":
             leader = self.member.status()["leader"] or "none"
             reason = f"this controller does not lead ({leader} does); send SIGHUP to the leader"
-            self.fabric.tell(events.BuildKept(self.fabric.identity, reason))
+            self.fabric.tell(events.NothingLoaded(self.fabric.identity, reason))
             return
+        may_load = True
         try:
             with self.actions.recording(HANGUP, "reload", str(self.folder)):
                 stamp, target = _stamp(self.folder), self._read_build()
                 is_old = stamp == self._folder_stamp and not self._was_last_move_undone(target)
-                if self.member and is_old:
+                may_load = self.member is None or not is_old
+                if not may_load:
                     # The fabric may have got a newer build by `apply`, from another controller.
                     given = f"build {target.identity}, which was there when it was read last"
                     raise InputError.of("a new build in the folder", given)
@@ -359,7 +361,8 @@ class Controller:
                 # Not before: a build whose move is refused is still new at the next SIGHUP.
                 self._folder_stamp = stamp
         except InputError as error:
-            self.fabric.tell(events.BuildKept(self.fabric.identity, str(error)))
+            kind = events.BuildKept if may_load else events.NothingLoaded
+            self.fabric.tell(kind(self.fabric.identity, str(error)))
 
     def _was_last_move_undone(self, target: Current) -> bool:
         """Whether the last move, perhaps one at the start, led to this build and was undone."""

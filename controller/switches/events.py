@@ -385,6 +385,13 @@ BuildKept = Kind(
     "build.",
     line="build {node} stays, the new one cannot be used: {text}",
 )
+NothingLoaded = Kind(
+    "nothing-loaded",
+    "build; reason",
+    "SIGHUP loads no build, and nothing is wrong: of several controllers, this one does not lead, "
+    "or the folder of the leader has no new build. build: the build that stays.",
+    line="build {node} stays, nothing is loaded: {text}",
+)
 RoundStarted = Kind(
     "round",
     "build; round integer; rounds integer",
