@@ -380,6 +380,10 @@ class DevicePush:
         device = switch.device
         if not self.rounds or not isinstance(device, ConfiguredDevice):
             return
+        reason = device.restart_reason()
+        if reason and self.rounds.move.old_vertex(switch.vertex) >= 0:
+            todo = "the change restarts routing, and loses packets: make it before"
+            raise DeviceError(f"{reason}; {todo}, or push without `from`")
         routes_after = self.rounds.routes_by_round(device, switch.vertex)
         running = device.lines(device.running())
         for number in range(self.rounds.move.last_round, BEFORE - 1, -1):

@@ -104,6 +104,13 @@ class RouterDevice(ABC):
         """The most seconds until routes are back where a push restarts BGP; 0 where it does not."""
         return 0.0
 
+    def restart_reason(self) -> str:
+        """Why a push restarts what routes packets here, and so loses some; "" where it does not.
+
+        It is asked before a push in rounds, which loses none.
+        """
+        return ""
+
     def lock(self, owner: str) -> None:
         """Keep other pushes away until `unlock`, where a shell reaches the device.
 

@@ -134,16 +134,28 @@ class FrrDevice(KernelDevice, ConfiguredDevice):
             save=(*conf_plan.save, *kernel_plan.save),
         )
 
+    def restart_reason(self) -> str:
+        """See `RouterDevice.restart_reason`: a daemon is off that the configuration needs."""
+        missing = self._missing_daemons()
+        if not missing:
+            return ""
+        required, given = (", ".join(f"{m}={word}" for m in missing) for word in ("yes", "no"))
+        return f"required {required} in {self.etc}/frr/daemons, given {given}"
+
     def _daemon_commands(self) -> Iterator[str]:
         """Commands that start the daemons which the configuration needs and FRR does not start."""
-        settings = self._ask("cat {etc}/frr/daemons 2>&- || true").splitlines()
-        rendered = self.rendered()
-        needed = [name for name, statement in STATEMENT_OF_DAEMON.items() if statement in rendered]
-        missing = [name for name in needed if f"{name}=no" in settings]
+        missing = self._missing_daemons()
         if missing:
             edits = " ".join(f"-e 's/^{name}=no/{name}=yes/'" for name in missing)
             yield f"sed -i {edits} {shlex.quote(self.etc)}/frr/daemons"
             yield "systemctl restart frr"
+
+    def _missing_daemons(self) -> list[str]:
+        """The daemons that the configuration needs, and that are off in FRR's file of daemons."""
+        settings = self._ask("cat {etc}/frr/daemons 2>&- || true").splitlines()
+        rendered = self.rendered()
+        needed = [name for name, statement in STATEMENT_OF_DAEMON.items() if statement in rendered]
+        return [name for name in needed if f"{name}=no" in settings]
 
     def configure(self, lines: Sequence[str]) -> None:
         """See `KernelDevice.configure`: vtysh reads the lines from a file.

@@ -798,6 +798,26 @@ def test_rounds_end_with_the_shares_of_hosts(system, tmp_path, monkeypatch):
     assert "sh /etc/polarfab/load.sh" not in log, "it takes all rules away for a moment"
 
 
+def test_no_round_restarts_frr_to_turn_a_daemon_on(tmp_path, monkeypatch):
+    """FRR of all switches was restarted in the first round, and removed its routes."""
+    site = Site("frr", tmp_path, monkeypatch)
+    old, new = (agreed(b, {"bfd": "on"}) for b in (build(SMALL), build(SMALL, MINIMAL)))
+    site.wire(old.wiring.names)
+    shutil.copytree(rendered("frr", old), tmp_path / "out" / old.identity)
+    for device in site.devices.values():
+        device.files["/etc/frr/daemons"] = "bgpd=no\nbfdd=no\n"
+    errors = {one.error for one in site.push(new, old, dry=True).values()}
+    assert errors == {
+        "required bgpd=yes, bfdd=yes in /etc/frr/daemons, given bgpd=no, bfdd=no; the change "
+        "restarts routing, and loses packets: make it before, or push without `from`"
+    }
+    site.push(new, old)
+    assert not any(device.config for device in site.devices.values())
+    for device in site.devices.values():
+        device.files["/etc/frr/daemons"] = "bgpd=yes\nbfdd=yes\n"
+    assert not any("daemons" in one.error for one in site.push(new, old, dry=True).values())
+
+
 def test_what_has_no_rounds(tmp_path, monkeypatch):
     site = Site("eos", tmp_path, monkeypatch)
     other = replace(routed(q=3), identity="1" * 16)
