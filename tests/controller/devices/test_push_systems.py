@@ -133,21 +133,40 @@ def test_what_is_missing_comes_and_what_is_stale_goes(site):
     assert states(site.push()) == {"as built"}
 
 
-def test_each_switch_is_reached_as_its_system_is(tmp_path, monkeypatch):
-    """EOS by NAPALM and SONiC by its shell, in one push."""
-    site = Site("eos", tmp_path, monkeypatch)
+def of_two_systems(first, second, tmp_path, monkeypatch):
+    """Switches of two systems, in turn."""
+    site = Site(first, tmp_path, monkeypatch)
     site.system, names = "", site.build.wiring.names
-    systems = tuple(("eos", "sonic")[v % 2] for v in range(len(names)))
+    systems = tuple((first, second)[v % 2] for v in range(len(names)))
     site.build = replace(site.build, systems=systems)
     for name, system in zip(names, systems, strict=True):
         stand_in, config = SYSTEMS[system]
         site.devices[name] = stand_in(tmp_path / "devices" / name, config())
     system_target(site.build).render(site.build, tmp_path / "out" / site.build.identity)
+    return site
+
+
+def test_each_switch_is_reached_as_its_system_is(tmp_path, monkeypatch):
+    """EOS by NAPALM and SONiC by its shell, in one push."""
+    site = of_two_systems("eos", "sonic", tmp_path, monkeypatch)
     found = site.push()
     assert [one.error for one in found.values() if one.error] == []
     assert states(found) == {"pushed"}
     assert site.report.target == "eos and sonic"
     assert states(site.push()) == {"as built"}
+
+
+def test_lines_of_others_go_where_the_system_of_a_switch_can_tell_them(tmp_path, monkeypatch):
+    site = of_two_systems("eos", "sonic", tmp_path, monkeypatch)
+    site.push()
+    eos, sonic, *_ = site.devices.values()
+    section = next(name for name in eos.config if name.startswith("interface Ethernet"))
+    eos.config[section].append("ip access-group a in")
+    sonic.config["PORT_QOS_MAP"] = {"Ethernet0": {"pfc_enable": "3"}}
+    found = site.push(overrule=frozenset({"lines"}))
+    assert [one.error for one in found.values() if one.error] == []
+    assert "ip access-group a in" not in eos.config[section]
+    assert sonic.config["PORT_QOS_MAP"] == {"Ethernet0": {"pfc_enable": "3"}}
 
 
 def test_a_switch_whose_tables_are_wrong_goes_back(site):
