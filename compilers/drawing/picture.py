@@ -19,7 +19,7 @@ from compilers.routing.minimal_routes import minimal_tables
 from compilers.tables.build import Build
 from compilers.tables.intermediate_form import Tables
 from compilers.topology.labelled_graph import Topology
-from compilers.topology.layout import Layout, layout, layouts, places_in
+from compilers.topology.layout import Layout, layout, layout_names, layouts, places_in
 from compilers.wiring.generated_inventory import generated_inventory
 from compilers.wiring.hardware import Hardware
 from compilers.wiring.shared_risk import GROUP_KINDS, find_group
@@ -230,6 +230,9 @@ def layout_of_picture(subject: Subject, layout_name: str, marked: tuple[str, ...
             todo = "compile it with an inventory that has racks"
             raise InputError.of("a fabric in racks", subject.title, todo, key="layout")
         return racks
+    clusters = layout_names(topology)
+    if racks is not None and layout_name and layout_name not in clusters:
+        raise InputError.of(", ".join((*clusters, RACKS)), layout_name, key="layout")
     return layout(topology, layout_name) if layout_name or layouts(topology) else by_kind(topology)
 
 

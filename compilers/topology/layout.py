@@ -97,6 +97,12 @@ def layouts(topology: Topology) -> tuple[str, ...]:
     return tuple(family_of(topology.family).layouts(topology))
 
 
+def layout_names(topology: Topology) -> tuple[str, ...]:
+    """Return the names of a topology's layouts, and of its layouts for cassettes."""
+    family = family_of(topology.family)
+    return *family.layouts(topology), *family.cassette_layouts(topology)
+
+
 def layout(topology: Topology, name: str = "", start: int | None = None) -> Layout:
     """Return a layout of a topology by name, or its default layout.
 

@@ -173,6 +173,16 @@ def test_racks_that_are_not_there(marked: tuple[str, ...], message: str) -> None
         draw(subject("polarfly", q=7), form="svg", marked=marked)
 
 
+def test_a_layout_that_is_not_there_names_racks_where_the_fabric_has_them() -> None:
+    in_racks = subject_of_build(modular(4, 2))
+    for given, names in (
+        (subject("polarfly", q=4), "fans, stars"),
+        (in_racks, "fans, stars, racks"),
+    ):
+        with pytest.raises(InputError, match=f"layout: required {names}, given rows"):
+            draw(given, form="svg", layout_name="rows")
+
+
 def test_fabrics_that_are_too_large() -> None:
     given = subject("polarfly", q=59)
     assert MOST_PAGE_NODES < given.topology.graph.order < MOST_PICTURE_NODES
