@@ -16,9 +16,7 @@ def remedy(build: Build, report: Report) -> str:
     if not broken:
         return ""
     choices = []
-    # Under `protect: module` repair ports are ordered so that they avoid the failed module, at the
-    # cost of some pairs of failures. The orders of `protect: node` do not pay this cost.
-    node_holds = "module" in report.promised and broken <= {"module", "2"}
+    node_holds = orders_for_modules_fail(report)
     link_holds = broken == {"node"}
     if link_holds:
         choices.append("write `protect: link`, which holds")
@@ -33,6 +31,16 @@ def remedy(build: Build, report: Report) -> str:
     if len(choices) == 1:
         return f"routing: {choices[0]}"
     return f"routing: {', '.join(choices[:-1])}, or {choices[-1]}"
+
+
+def orders_for_modules_fail(report: Report) -> bool:
+    """Whether a promised repair fails only by the orders of `protect: module`.
+
+    There repair ports are ordered so that they avoid the failed module, at the cost of some pairs
+    of failures. The orders of `protect: node` do not pay this cost.
+    """
+    broken = {case.kind for case in report.broken}
+    return bool(broken) and "module" in report.promised and broken <= {"module", "2"}
 
 
 def _fewest_links(build: Build) -> str:

@@ -113,3 +113,30 @@ def test_a_name_of_300_letters_is_no_bug(polarfab, build: Path) -> None:
     for output in (long, build.parent / ("x" * 250)):
         code, _, err = polarfab("compile", build.parent / "fabric.yaml", "-o", output)
         assert (code, "too long" in err) == (2, True)
+
+
+def test_protection_of_modules_that_fails_says_what_to_write(polarfab, tmp_path: Path) -> None:
+    """Eleven lines on wrong values came first, of tables that nobody had damaged."""
+    fabric_ports = {"name": "oio{module}/{}", "modules": 4, "count": 3, "role": "fabric"}
+    host_ports = {"name": "host{}", "count": 1, "role": "host"}
+    spec = {
+        "name": "lab",
+        "topology": {"family": "polarfly", "q": 4},
+        "routing": {"protect": "module"},
+        "inventory": "inventory.yaml",
+    }
+    inventory = {
+        "node_types": {"leaf": {"ports": [fabric_ports, host_ports]}},
+        "generate": {"type": "leaf"},
+        "placement": {"modules": "filled"},
+    }
+    for name, content in (("fabric", spec), ("inventory", inventory)):
+        (tmp_path / f"{name}.yaml").write_text(json.dumps(content))
+    code, _, err = polarfab("compile", tmp_path / "fabric.yaml", "-o", tmp_path / "b")
+    assert code == 1, err
+    assert "protection fails: 31 pairs are lost, kind of failure: 2" in err
+    assert "routing: write `protect: node`, which holds" in err
+    assert "wrong value" not in err
+    code, _, err = polarfab("verify", tmp_path / "b")
+    assert code == 1
+    assert "wrong value: n0.protection" in err, "here tables may be damaged"

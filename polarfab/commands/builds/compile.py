@@ -101,7 +101,7 @@ def command(
         _print_plane(fabric, facts[0], reports[0], run_facts, as_json)
     for build, report in zip(fabric.builds, reports, strict=True):
         if report:
-            stop_if_wrong(build, report)
+            stop_if_wrong(build, report, is_new=True)
 
 
 def _print_plane(
