@@ -58,9 +58,9 @@ from compilers.wiring.wiring import Wiring
 Bits = NDArray[np.bool_]
 SMALLEST_Q_WITH_GOALS = 3
 """The smallest q with goals; at q = 2 a quadric has two links only."""
-SHORTEST_CROSSED = 5
-"""The shortest odd ring whose last two switches can change successors (`_next_in_ring`); in a ring
-of three, two switches would then come after each other."""
+SHORTEST_RING_TO_CROSS = 5
+"""The shortest odd ring whose last two switches can have other successors (`_ring_successors`); in
+a ring of three, two switches would then come after each other."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -68,8 +68,8 @@ class BounceGoals:
     """The links that come first in the orders of repair, of S switches with K links."""
 
     first_bounce: NDArray[np.int16]
-    """int16[S, K], by ingress link the link to the goal, over which packets bounce first; -1 where
-    there is no goal."""
+    """int16[S, K], by ingress link the link over which packets bounce first: that of r to w, which
+    is next to the goal; -1 where there is no goal."""
     leads_to_quadric: Bits
     """bool[S, K], whether the neighbour is a quadric."""
     leads_far_from_quadrics: Bits
@@ -103,13 +103,14 @@ class BounceGoals:
             module = np.zeros(far.shape, np.int32)
         # A quadric has one link fewer than other vertices, as it is orthogonal to itself.
         quadric = np.count_nonzero(far >= 0, axis=1) < most_links
-        quadrics = quadric[far] & (far >= 0)
-        far_from_quadrics = ~quadric & ~quadrics.any(axis=1)
-        next_in_ring = _next_in_rings(tables, wiring, module, quadric, nucleus=quadrics.all(axis=1))
+        leads_to_quadric = quadric[far] & (far >= 0)
+        far_from_quadrics = ~quadric & ~leads_to_quadric.any(axis=1)
+        nucleus = leads_to_quadric.all(axis=1)
+        next_in_ring = _next_in_rings(tables, wiring, module, quadric, nucleus)
         goal = _goals_in_turn(next_in_ring, module)
         return cls(
             first_bounce=_links_to_goals(tables, wiring, goal),
-            leads_to_quadric=quadrics,
+            leads_to_quadric=leads_to_quadric,
             leads_far_from_quadrics=far_from_quadrics[far] & (far >= 0),
             next_in_ring=next_in_ring,
             goal=goal,
@@ -124,13 +125,14 @@ class BounceGoals:
 
     def preferred_bounces(self, switches: slice) -> Bits:
         """bool[n, K, K]: by ingress link of n switches, the links to bounce over first."""
-        preferred = (
-            self.leads_to_quadric[switches, :, None]
-            & self.leads_far_from_quadrics[switches, None, :]
-        )
-        to_goal = self.first_bounce[switches]
-        s, k = np.nonzero(to_goal >= 0)
-        preferred[s, k, to_goal[s, k]] = True
+        # In these arrays the first axis is the switch, the second the ingress link, and the third
+        # the link to bounce over. Packets that come in from a quadric bounce far from quadrics.
+        from_quadric = self.leads_to_quadric[switches][:, :, None]
+        to_far_from_quadrics = self.leads_far_from_quadrics[switches][:, None, :]
+        preferred = from_quadric & to_far_from_quadrics
+        first_bounce = self.first_bounce[switches]
+        s, ingress_link = np.nonzero(first_bounce >= 0)
+        preferred[s, ingress_link, first_bounce[s, ingress_link]] = True
         return preferred
 
     def preferred_repairs(self, switches: slice) -> Bits:
@@ -180,15 +182,16 @@ def _next_in_rings(
         in_ring = (neighbours >= 0) & ~nucleus[neighbours]
         ring = neighbours[in_ring]
         to_centre = _minimal_link(tables, wiring, ring, np.full(len(ring), centre))
-        next_in_ring[ring, to_centre] = _next_in_ring(ring, module[centre, in_ring])
+        next_in_ring[ring, to_centre] = _ring_successors(ring, module[centre, in_ring])
     return next_in_ring
 
 
-def _next_in_ring(ring: NDArray[np.int32], module: NDArray[np.int32]) -> NDArray[np.int32]:
+def _ring_successors(ring: NDArray[np.int32], module: NDArray[np.int32]) -> NDArray[np.int32]:
     """Return the switch after each one of a ring, int32[n]; no two come after each other.
 
     Where the links of the centre are on several modules, the link to the next switch is on another
-    module if that can be.
+    module if that can be. For example, five switches in the order a, b, c, d, e each have the next
+    one as their successor, and e has a. If a and e are on one module, e has b and d has a.
 
     Args:
         ring: int32[n], the switches of the ring.
@@ -197,13 +200,13 @@ def _next_in_ring(ring: NDArray[np.int32], module: NDArray[np.int32]) -> NDArray
     uses_several_modules = bool((module != module[0]).any())
     cycle = _modules_apart(ring, module) if uses_several_modules else np.arange(len(ring))
     after = np.roll(cycle, -1)
-    is_crossable = len(ring) % 2 == 1 and len(ring) >= SHORTEST_CROSSED
+    is_crossable = len(ring) % 2 == 1 and len(ring) >= SHORTEST_RING_TO_CROSS
     if uses_several_modules and is_crossable and module[cycle[-1]] == module[cycle[0]]:
-        # The last switch is followed by the second, and the last but one by the first.
+        # The last switch has the second as its successor, and the last but one has the first.
         after[-1], after[-2] = cycle[1], cycle[0]
-    next_in_ring = np.empty_like(ring)
-    next_in_ring[cycle] = ring[after]
-    return next_in_ring
+    successors = np.empty_like(ring)
+    successors[cycle] = ring[after]
+    return successors
 
 
 def _modules_apart(ring: NDArray[np.int32], module: NDArray[np.int32]) -> NDArray[np.intp]:
@@ -229,7 +232,11 @@ def _modules_apart(ring: NDArray[np.int32], module: NDArray[np.int32]) -> NDArra
 
 
 def _goals_in_turn(next_in_ring: NDArray[np.int32], module: NDArray[np.int32]) -> NDArray[np.int32]:
-    """Return `BounceGoals.goal`, int32[S, K]: a switch in two rings has two goals, taken in turn.
+    """Return `BounceGoals.goal`, int32[S, K]: the rules at the end of the module's text.
+
+    For example, switch 2 of ER_3 has links to 3, 4, 9 and 11, of which 9 and 11 are quadrics. Its
+    row of `next_in_ring` is -1, -1, 5, 6. So 3 and 4 have the goals 5 and 6 in turn, 9 has the goal
+    6 in the ring of 11, and 11 has the goal 5 in the ring of 9. The row of goals is 5, 6, 6, 5.
 
     Args:
         next_in_ring: int32[S, K], of `BounceGoals`: a switch is in one ring, two or none.
@@ -237,22 +244,35 @@ def _goals_in_turn(next_in_ring: NDArray[np.int32], module: NDArray[np.int32]) -
     """
     # bool[S, K], the neighbours that are centres of a ring that the switch is in.
     is_centre = next_in_ring >= 0
-    ring_count = np.count_nonzero(is_centre, axis=1)[:, None]
-    # int64[S, K], the turn of a link: how many links of its module before it lead to no centre.
-    turn = np.zeros(next_in_ring.shape, np.int64)
+    # int32[S, 1] each, the next switch in the first and in the second ring; -1 without such a ring.
+    links_to_centres = np.argsort(~is_centre, axis=1, kind="stable")[:, :2]
+    next_in_rings = np.take_along_axis(next_in_ring, links_to_centres, axis=1)
+    next_in_first, next_in_second = np.hsplit(next_in_rings, 2)
+    # Even q: all neighbours but the centre have the same goal. Where the switch is in no ring, as
+    # the quadrics of odd q and the nucleus are, `next_in_first` is -1, which is no goal.
+    goal_with_one_ring = np.where(is_centre, np.int32(-1), next_in_first)
+    # Odd q: each centre has the goal in the ring of the other one, and other neighbours take turns.
+    is_first_centre = is_centre & (np.cumsum(is_centre, axis=1) == 1)
+    is_odd_turn = _turns(~is_centre, module) % 2 == 1
+    is_in_second = np.where(is_centre, is_first_centre, is_odd_turn)
+    goal_with_two_rings = np.where(is_in_second, next_in_second, next_in_first)
+    is_in_two_rings = np.count_nonzero(is_centre, axis=1)[:, None] == 2
+    return np.where(is_in_two_rings, goal_with_two_rings, goal_with_one_ring)
+
+
+def _turns(takes_turns: Bits, module: NDArray[np.int32]) -> NDArray[np.int64]:
+    """Return the turn of each link, int64[S, K]: how many links of its module come before it.
+
+    Args:
+        takes_turns: bool[S, K], the links that are counted; the turns of others have no meaning.
+        module: int32[S, K], the module of each link.
+    """
+    turn = np.zeros(module.shape, np.int64)
     for module_number in range(int(module.max(initial=0)) + 1):
         on_module = module == module_number
-        turn_on_module = np.cumsum(on_module & ~is_centre, axis=1) - 1
+        turn_on_module = np.cumsum(on_module & takes_turns, axis=1) - 1
         turn[on_module] = turn_on_module[on_module]
-    # int64[S, K], which of a switch's two rings, 0 or 1, gives the goal. Other neighbours take
-    # turns, and each centre has a goal in the ring of the other centre.
-    centre_number = np.cumsum(is_centre, axis=1) - 1
-    ring_of_two = np.where(is_centre, 1 - centre_number, turn % 2)
-    ring = np.where(ring_count > 1, ring_of_two, 0)
-    to_centres = np.argsort(~is_centre, axis=1, kind="stable")[:, :2]  # the links to centres
-    goal = np.take_along_axis(next_in_ring, np.take_along_axis(to_centres, ring, 1), 1)
-    has_no_goal = (ring_count == 0) | (is_centre & (ring_count == 1))
-    return np.where(has_no_goal, np.int32(-1), goal)
+    return turn
 
 
 def _links_to_goals(tables: Tables, wiring: Wiring, goal: NDArray[np.int32]) -> NDArray[np.int16]:
