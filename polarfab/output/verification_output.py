@@ -80,9 +80,12 @@ def stop_if_wrong(build: Build, report: Report, is_new: bool = False) -> None:
     if report.alternates and report.alternates.strays:
         warn(f"{report.alternates.strays:,} paths over alternates are not delivered")
     for case in report.broken:
-        # No policy can protect pairs that a failure cuts off from each other.
-        lost = case.lost_pairs - case.cut_off
+        lost = report.unrepaired(case)
         warn(f"protection fails: {lost:,} pairs are lost, kind of failure: {case.kind}")
+        if report.counts_legs and lost == case.cut_off:
+            warn(
+                "it cuts the fabric into parts: packets by an intermediate of another part are lost"
+            )
         for loss in case.losses[:1]:
             pair = f"{names[loss.source]} and {names[loss.destination]}"
             warn(f"with {loss.failed} down, packets between {pair} are lost, among others")

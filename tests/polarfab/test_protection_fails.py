@@ -45,3 +45,16 @@ def test_the_remedy_helps(polarfab, tmp_path: Path) -> None:
     text += "routing: {balance: ecmp, transit: ecmp, protect: node}\n"
     (tmp_path / "fabric.yaml").write_text(text)
     assert polarfab("compile", tmp_path / "fabric.yaml", "-o", tmp_path / "b")[0] == 0
+
+
+def test_pairs_that_a_failure_cuts_off_count_as_ends_of_legs(polarfab, tmp_path: Path) -> None:
+    """Two triangles joined by one link: packets over an intermediate beyond the link are lost."""
+    (tmp_path / "graph.csv").write_text("0 1\n1 2\n2 0\n2 3\n3 4\n4 5\n5 3\n")
+    text = "name: lab\ntopology: {family: graph, file: graph.csv}\n"
+    (tmp_path / "fabric.yaml").write_text(text + "routing: {balance: valiant, protect: link}\n")
+    code, _, error = polarfab("compile", tmp_path / "fabric.yaml", "-o", tmp_path / "b")
+    assert code == 1
+    assert "18 pairs are lost, kind of failure: link" in error.replace("\n", " ")
+    assert "packets by an intermediate of another part are lost" in error.replace("\n", " ")
+    (tmp_path / "fabric.yaml").write_text(text + "routing: {protect: link}\n")
+    assert polarfab("compile", tmp_path / "fabric.yaml", "-o", tmp_path / "c")[0] == 0

@@ -82,10 +82,16 @@ class Report:
         return tuple(
             report
             for report in self.failures
-            # A leg may lead to an intermediate that is cut off, though its packet goes elsewhere.
-            if report.lost_pairs > (0 if self.counts_legs else report.cut_off)
-            and report.kind in self.promised
+            if self.unrepaired(report) and report.kind in self.promised
         )
+
+    def unrepaired(self, report: FailureReport) -> int:
+        """How many lost pairs of a report on failures the policy would have to deliver.
+
+        No policy can deliver between switches that a failure cuts off from each other. But a leg
+        may lead to an intermediate that is cut off, though its packet goes elsewhere.
+        """
+        return report.lost_pairs - (0 if self.counts_legs else report.cut_off)
 
     @property
     def max_hops(self) -> int:
