@@ -17,10 +17,15 @@ example, the minimal path of s is s-v-d, and a host of v sends a packet for d ov
 the minimal one of v, to s. Switch s does not send it back to v, but over its link for such packets,
 to u: the packet goes v-s-u-…-d.
 
+What switches do with each egress class comes in as `ClassStates`, of which two arrays are used
+most. `summary` has five values of a class in one number: `far_switch` reads the switch behind the
+minimal link, and `has_detours` whether packets of hosts may take other links. `balanced_links` has
+all links that packets of hosts may take, as one bit each.
+
 `state_proof.prove_states` calls the functions in the order of this file.
 
-Letters in the loops: s and u switches, k a link, c an egress class, i the row of a listed switch, j
-the index of a destination in the block, d the destination itself.
+Letters in the loops: s and u switches, v the next switch of s, k a link, c an egress class, i the
+row of a listed switch, j the index of a destination in the block, d the destination itself.
 """
 
 from __future__ import annotations
@@ -215,6 +220,26 @@ def write_next_hops(
 
 
 @loop
+def links_of_returned_packet(
+    states: ClassStates, rows: DestinationRows, paths: MinimalPaths, i: int, j: int
+) -> int:
+    """The links of a packet that v sends from its host to s, where the packet bounces.
+
+    Here s has row i, and v is its next switch to the destination j, listed as well.
+
+    Returns:
+        The links from v; 0 if v sends no packets of its hosts to s.
+    """
+    s, v = rows.listed[i], hop_switch(paths.next_hop[i, j])
+    c, class_of_v = rows.egress[i, j], rows.egress[rows.row[v], j]
+    link_to_v = states.program.order[s, c, 0]
+    link_to_s = states.program.far_link[s, link_to_v]
+    if not has_link(states.balanced_links[v, class_of_v], link_to_s):
+        return 0
+    return links_after_bounce(states, paths, s, c, j, rows.destinations[j])
+
+
+@loop
 def follow_listed(
     states: ClassStates, rows: DestinationRows, paths: MinimalPaths, findings: LocalFindings
 ) -> None:
@@ -223,21 +248,21 @@ def follow_listed(
     A path that leaves the listed switches is not proved. If the next switch may send a packet of
     its own host back to s, `longest` is raised to the links of that packet.
     """
-    p, row, next_hop = states.program, rows.row, paths.next_hop
+    row, next_hop = rows.row, paths.next_hop
     for i in range(len(rows.listed)):
         s = rows.listed[i]
         for j in range(len(rows.destinations)):
-            d, first = rows.destinations[j], hop_switch(next_hop[i, j])
+            d, v = rows.destinations[j], hop_switch(next_hop[i, j])
             if s == d:
                 paths.hops[i, j] = 0
                 continue
             paths.hops[i, j] = UNREACHED
-            if first < 0 or row[first] < 0:
+            if v < 0 or row[v] < 0:
                 if states.in_use[s]:
                     findings.delivers[j] = False
                 continue
             # Follow the packet while it is in listed switches, up to d.
-            u, links = first, 1
+            u, links = v, 1
             while u >= 0 and row[u] >= 0 and u != d and links < LINKS_LIMIT:
                 u = hop_switch(next_hop[row[u], j])
                 links += 1
@@ -245,13 +270,9 @@ def follow_listed(
                 paths.hops[i, j] = links
             elif states.in_use[s]:
                 findings.delivers[j] = False
-            # The next switch may send packets of its hosts over several links. Over that to s, too?
-            if first != d and states.in_use[s] and hop_has_detours(next_hop[row[first], j]):
-                c = rows.egress[i, j]
-                back = p.far_link[s, p.order[s, c, 0]]
-                if has_link(states.balanced_links[first, rows.egress[row[first], j]], back):
-                    links = links_after_bounce(states, paths, s, c, j, d)
-                    findings.longest[j] = max(findings.longest[j], links)
+            if v != d and states.in_use[s] and hop_has_detours(next_hop[row[v], j]):
+                links = links_of_returned_packet(states, rows, paths, i, j)
+                findings.longest[j] = max(findings.longest[j], links)
 
 
 @loop
@@ -260,11 +281,15 @@ def count_pairs(
 ) -> int:
     """Write `hop_counts`, and raise `longest` to the links of minimal paths.
 
+    A path has the links up to the first listed switch and those from there. So switches are counted
+    by their first listed switch and the links to it, and all of one count have equally long paths.
+
     Returns:
         The links of the longest minimal path.
     """
     most = 0
-    # By listed switch and links to it, how many switches with hosts come to it first.
+    # int64[n, LINKS_LIMIT + 1], by listed switch and links to it, how many switches with hosts come
+    # to it first.
     by_entry = np.zeros((len(rows.listed), LINKS_LIMIT + 1), np.int64)
     for s in range(len(rows.default)):
         if states.in_use[s]:
@@ -280,7 +305,7 @@ def count_pairs(
             if paths.hops[i, j] < UNREACHED and states.in_use[rows.listed[i]]:
                 most = max(most, paths.hops[i, j])
     for j in range(len(rows.destinations)):
-        findings.hop_counts[j, 0] = 0
+        findings.hop_counts[j, 0] = 0  # the destination itself
         for links in range(LINKS_LIMIT):
             if findings.hop_counts[j, links]:
                 most = max(most, links)
