@@ -463,26 +463,38 @@ class SwitchCheck:
     ) -> NDArray[np.bool_]:
         """bool[n]: whether packets in transit differ from the tables.
 
+        Chains whose port sets have one port each are compared as rows of ports. For example, the
+        tables have a packet from port 4 try port 2, and then port 5. If the files state the chain
+        2, 2, 5, its row in canonical form is 2, 5, 0: that is right. The row of the chain 5, 2 is
+        another one: that is wrong. A chain such as {2, 3}, 5 has no row, and is compared singly.
+
         Args:
             chain_numbers: int64[n, T], their chains in the tables where they are looked up.
             egress: int64[n], their egress classes.
             in_port: int64[n], where they come in.
         """
         # int64[n, T * L]: the only port of each port set, through the chains of all tables in turn.
-        stated = self.chains.only_ports()[chain_numbers].reshape(len(chain_numbers), -1)
-        compared_singly = np.flatnonzero((stated == NOT_ONE_PORT).any(axis=1))
-        stated = _canonical_ports(stated, in_port)
-        expected = _canonical_ports(self.expected.transit(egress, in_port), in_port)
-        width = max(stated.shape[1], expected.shape[1])
-        wrong: NDArray[np.bool_] = (_padded(stated, width) != _padded(expected, width)).any(axis=1)
-        for row in compared_singly.tolist():  # the arrays cannot say what these chains do
-            chain = self.chains.in_turn(chain_numbers[row].tolist(), int(in_port[row]))
-            wrong[row] = chain != tuple(((port, 1),) for port in expected[row].tolist() if port)
+        only_ports = self.chains.only_ports()[chain_numbers].reshape(len(chain_numbers), -1)
+        expected_ports = _canonical_ports(self.expected.transit(egress, in_port), in_port)
+        wrong = _differ(_canonical_ports(only_ports, in_port), expected_ports)
+        for row in np.flatnonzero((only_ports == NOT_ONE_PORT).any(axis=1)).tolist():
+            one_by_one = tuple(((port, 1),) for port in expected_ports[row].tolist() if port)
+            wrong[row] = self._stated_chain(chain_numbers[row], int(in_port[row])) != one_by_one
+        # With ECMP at every hop, most packets in transit are shared as those from hosts are. Port
+        # sets with several ports are in no row, so these chains are compared singly as well.
         for row in np.flatnonzero(self.expected.is_shared(egress, in_port)).tolist():
-            chain = self.chains.in_turn(chain_numbers[row].tolist(), int(in_port[row]))
-            wrong[row] = chain != canonical(self.expected.from_hosts(int(egress[row])), FROM_HOST)
-        wrong &= ~self.expected.cannot_occur(egress, in_port)
-        return wrong
+            shared = canonical(self.expected.from_hosts(int(egress[row])), FROM_HOST)
+            wrong[row] = self._stated_chain(chain_numbers[row], int(in_port[row])) != shared
+        return wrong & ~self.expected.cannot_occur(egress, in_port)
+
+    def _stated_chain(self, chain_numbers: Integers, in_port: int) -> Chain:
+        """The chain of packets from a port by the files, in canonical form.
+
+        Args:
+            chain_numbers: int64[T], their chains in the tables where they are looked up.
+            in_port: where they come in.
+        """
+        return self.chains.in_turn(chain_numbers.tolist(), in_port)
 
     def _compare_from_hosts(self, group: _IngressGroup) -> None:
         """Compare packets from hosts."""
@@ -562,8 +574,8 @@ class SwitchCheck:
             index = int(wrong[:, destination_class].argmax())
             port, egress = group.ports[index], int(group.egress[destination_class])
             in_port = FROM_HOST if of_host else port
-            stated = self.chains.in_turn(chains[index, destination_class].tolist(), in_port)
-            expected = self._expected_chain(egress, port, of_host) if egress >= 0 else ()
+            stated = self._stated_chain(chains[index, destination_class], in_port)
+            expected = self._expected_chain(egress, port, of_host=of_host) if egress >= 0 else ()
             destination = int(group.first_of_class[destination_class])
             file, line = self._file_and_line(group, index, destination_class, correct_entries)
             ingress = f"from {'host port' if of_host else 'port'} {self.names[port - 1]}"
@@ -574,7 +586,7 @@ class SwitchCheck:
                 file, line, says, tables, int(group.count_of_class[destination_class])
             )
 
-    def _expected_chain(self, egress: int, port: int, of_host: bool) -> Chain:
+    def _expected_chain(self, egress: int, port: int, *, of_host: bool) -> Chain:
         """The chain by which a class forwards packets from a port, by the tables."""
         if of_host:
             return canonical(self.expected.from_hosts(egress), FROM_HOST)
@@ -622,6 +634,9 @@ class SwitchCheck:
 def _canonical_ports(ports: Integers, in_port: Integers) -> Integers:
     """Chains whose port sets have one port, in canonical form; see `canonical`.
 
+    For example, the ports 2, 2, 4, 7 of packets from port 4 become 2, 4, 0, 0: no port is tried
+    twice, and port 4 is up, so nothing behind it is tried.
+
     Returns:
         int64[n, L], the ports that are tried, and zeros behind them.
 
@@ -638,6 +653,13 @@ def _canonical_ports(ports: Integers, in_port: Integers) -> Integers:
         is_tried[:, later] &= (port[:, :later] != port[:, later, None]).all(axis=1)
     tried = np.where(is_tried, ports, 0)
     return np.take_along_axis(tried, np.argsort(~is_tried, axis=1, kind="stable"), axis=1)
+
+
+def _differ(rows: Integers, others: Integers) -> NDArray[np.bool_]:
+    """bool[n]: which of n rows differ from others, whatever zeros stand behind them."""
+    width = max(rows.shape[1], others.shape[1])
+    differ: NDArray[np.bool_] = (_padded(rows, width) != _padded(others, width)).any(axis=1)
+    return differ
 
 
 def _padded(rows: Integers, width: int) -> Integers:
