@@ -6,6 +6,17 @@ port. Packets that come in on the device are looked up in the table of its first
 table spreads packets for the fabric's addresses over the other ports. For other prefixes it has
 `throw` routes, so that the packet goes on to the policy rule of the port itself.
 
+For example, these are the statements about the device over port eth1:
+
+    link add marked1 link eth1 address 02:50:46:80:00:06 type macvlan mode private
+    address replace fe80::1:0:6/64 dev marked1 nodad
+    rule add iif marked1 lookup 100001 pref 999 protocol 80
+    route replace 10.0.0.0/26 nhid 800001 metric 1 table 100001 protocol 80
+    route replace throw 10.0.0.4/30 metric 1 table 100001 protocol 80
+
+Packets for 10.0.0.0/26 are spread over the ports of next hop 800001. Those for 10.0.0.4/30, such as
+the prefix of a neighbour, are forwarded as if they had no mark.
+
 What comes in are the statements that `iproute_reader` finds about such devices. What goes out are
 the *claims* of a switch about marked packets (`MarkedDevices.claims`), which are facts besides
 forwarding, and the faults.
@@ -33,7 +44,12 @@ from compilers.readers.exact_text import exact_address
 MARK = 1 << 32
 """The bit that is set in link-local addresses of IPv6 for marked packets."""
 MARK_CLAIM_KINDS = frozenset({"marked device", "onward", "thrown on"})
-"""The kinds of claims about marked packets."""
+"""The kinds of claims about marked packets.
+
+- marked device: a port, and the MAC address and the IPv6 address of the device over it
+- onward: a port, a prefix, and the ports over which the port's marked packets for it are spread
+- thrown on: a prefix of `throw` routes
+"""
 
 
 def is_marked(address: str) -> bool:
@@ -73,8 +89,10 @@ class MarkedDevices:
     """The table of each policy rule, by device and preference."""
     thrown: dict[int, list[str]] = field(default_factory=dict)
     """The prefixes of `throw` routes, by table."""
-    addresses: list[tuple[OwnAddress, Claim]] = field(default_factory=list)
-    """The addresses of devices, each with the claim that it makes."""
+    addresses: list[OwnAddress] = field(default_factory=list)
+    """The addresses of devices."""
+    device_claims: list[Claim] = field(default_factory=list)
+    """The claims of the kind "marked device"."""
 
     def add_address(self, file: str, line: int, name: str, text: str, scope: str) -> bool:
         """Note an address of a device; False: it is no address for marked packets.
@@ -92,17 +110,22 @@ class MarkedDevices:
         address, _ = interface_network(text)
         device = self.devices[name]
         length = text.partition("/")[2]
-        expected = ("32", "host") if "." in address else ("64", "")
-        if not is_marked(address) or (length, scope) != expected:
+        is_ipv4 = _is_ipv4(address)
+        if not is_marked(address) or (length, scope) != (("32", "host") if is_ipv4 else ("64", "")):
             return False
-        claim = Claim("marked device", (Interface(device.port), device.mac, address), file, line)
-        self.addresses.append((OwnAddress(device.port, address, file, line), claim))
+        self.addresses.append(OwnAddress(device.port, address, file, line))
+        # Every device has an IPv6 address. Only routers whose IPv4 routes need IPv4 next hops have
+        # an IPv4 address, too, so the tables say nothing of it. Whether it is the right one shows
+        # where the next hops of the neighbours are compared with the addresses of this switch.
+        if not is_ipv4:
+            value = (Interface(device.port), device.mac, address)
+            self.device_claims.append(Claim("marked device", value, file, line))
         return True
 
     def template_variables(self) -> dict[str, object] | None:
         """The variable `marks` of the templates of scripts; None without devices."""
         ports = [{"device": d, "interface": device.port} for d, device in self.devices.items()]
-        ipv4 = any("." in stated.address for stated, _ in self.addresses)
+        ipv4 = any(_is_ipv4(stated.address) for stated in self.addresses)
         return {"ports": ports, "ipv4": ipv4} if ports else None
 
     def tables(self) -> set[int]:
@@ -110,12 +133,12 @@ class MarkedDevices:
         return {table for rules in self.rules.values() for table in rules.values()}
 
     def claims(self, tables: Mapping[int, Lookup]) -> Iterator[Claim]:
-        """Yield claims about marked packets: addresses, and the ports over which they are spread.
+        """Yield the claims about marked packets, of all three kinds.
 
         Args:
             tables: the routing tables of the router.
         """
-        yield from (claim for stated, claim in self.addresses if "." not in stated.address)
+        yield from self.device_claims
         for name, device in self.devices.items():
             if lookup := tables.get(self._first_table(name)):
                 for row, entry in enumerate(lookup.number[lookup.rows.entries].tolist()):
@@ -138,19 +161,18 @@ class MarkedDevices:
         """
         for name, device in self.devices.items():
             if name not in interfaces_up:
-                yield device.line, f"{name}, which is not set up"
+                yield device.line, f"{name} is not set up"
             # The first rule of a device leads to the table of marked packets. Behind it is a rule
             # to the table of the port, if the port has a rule.
             tables = [table for _, table in sorted(self.rules.get(name, {}).items())]
             table_of_port = [table_of[device.port]] if device.port in table_of else []
             if tables[1:] != table_of_port:
-                text = f"whose packets are not looked up as others of {device.port} behind"
-                yield 0, f"{name}, {text}"
+                yield 0, f"the rules of {name} behind its first one are not those of {device.port}"
         thrown = [sorted(prefixes) for prefixes in self._thrown_prefixes()]
         if any(prefixes != thrown[0] for prefixes in thrown):
-            yield 0, "tables of marked packets, which do not throw on the same prefixes"
+            yield 0, "the tables of marked packets do not have `throw` routes of the same prefixes"
         for table in self.thrown.keys() - {self._first_table(name) for name in self.devices}:
-            yield 0, f"table {table}, which throws on and is for no marked packets"
+            yield 0, f"table {table} has `throw` routes, but is not for marked packets"
 
     def _thrown_prefixes(self) -> list[list[str]]:
         """The prefixes of `throw` routes, for each device."""
@@ -160,6 +182,11 @@ class MarkedDevices:
         """The table in which packets of a device are looked up first, 0 without a rule."""
         by_preference = self.rules.get(name, {})
         return by_preference[min(by_preference)] if by_preference else 0
+
+
+def _is_ipv4(address: str) -> bool:
+    """Whether an address is one of IPv4."""
+    return exact_address(address).version == 4
 
 
 def _equal_ports(chain: Chain) -> list[str]:

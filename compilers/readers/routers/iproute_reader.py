@@ -306,7 +306,7 @@ class RouterFiles:
             claimed_kinds=CLAIM_KINDS,
             claims=self.claims,
             next_hops=list(next_hops),
-            addresses=[*self.addresses, *(address for address, _ in self.marks.addresses)],
+            addresses=[*self.addresses, *self.marks.addresses],
             discards=self.discards,
             unread=self.unread,
             unused=unused,

@@ -88,7 +88,7 @@ def spread_ports(files, port):
 LINUX = [
     ("links.batch", "link add marked2 link eth2", "link add marked2 link eth1", "marked device"),
     ("links.batch", "80:00:06 type", "80:00:07 type", "marked device"),
-    ("links.batch", "link set marked2 up\n", "", "marked2, which is not set up"),
+    ("links.batch", "link set marked2 up\n", "", "marked2 is not set up"),
     ("addresses.batch", "fe80::1:0:6/64 dev marked3", "fe80::6/64 dev marked3", "fe80::6/64"),
     ("addresses.batch", "fe80::6/64 dev eth3", "fe80::1:0:6/64 dev eth3", "fe80::1:0:6/64"),
     ("addresses.batch", "address replace fe80::1:0:6/64 dev marked3 nodad\n", "", "nothing of it"),
