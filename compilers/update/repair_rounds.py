@@ -15,16 +15,19 @@ For example, packets for switch 9 went 3-2-9 and 4-9. The link 2-9 fails, and th
 
 Three rules are added:
 
-- The row of an aggregate is removed or added here, but never leads elsewhere. It is removed after
-  its destinations have rows of their own, and added before they lose these rows.
-- Where paths are shared at every hop, during the update a class uses only next hops that are in
-  both its old and its new set. A row changes after those that its packets meet next by any of
-  these. Packets that come in from a next hop that is only in the new set are forwarded like all
-  others until the last round: this neighbour sends them here by its old rows. From then on they
-  take the bounce, as only a repair sends them here.
-- Where a destination is cut off, its packets are dropped after all other packets have their new
-  next hops, and rows that lead to the dropping switches change after that. If they changed sooner,
-  their packets would meet an old row that may lead back.
+- Aggregates (`_Cells.levels`). The row of an aggregate is removed or added here, but never leads
+  elsewhere. It is removed after its destinations have rows of their own, and added before they lose
+  these rows.
+- Paths shared at every hop (`_multipath_levels`). During the update a class uses only next hops
+  that are in both its old and its new set. A row changes after those that its packets meet next by
+  any of these. For example, a class of switch 2 goes from the next hops 3 and 4 to 4 and 5, and
+  during the update to 4 only. So its row changes after that of switch 4. Packets that come in from
+  5 are forwarded like all others until the last round: 5 sends them here by its old rows. From then
+  on they take the bounce, as only a repair sends them here (`repair_messages`).
+- Destinations that are cut off (FIRST_LATE_LEVEL). Their packets are dropped after all other
+  packets have their new next hops, and rows that lead to the dropping switches change after that.
+  For example, packets for 9 went 2-4-9. Now 2 drops them, and 4 has only the row of an aggregate,
+  which leads to 2. If 4 changed first, it would send packets to 2, and 2 back to 4.
 """
 
 from __future__ import annotations
@@ -40,7 +43,7 @@ from numpy.typing import NDArray
 from compilers.routing.exact_rows import covered_destinations
 from compilers.routing.link_repair import RepairedTables, distinct_pairs
 from compilers.routing.split_classes import exact_rows_of
-from compilers.tables.fib import MOST_HOPS, Fib
+from compilers.tables.fib import MOST_HOPS
 from compilers.tables.intermediate_form import Routes, no_route
 from compilers.update.matching import find_numbers
 from compilers.update.order import fibs_by_alternates
@@ -139,8 +142,13 @@ class RepairRounds:
         if not differs.any():
             return cls.of_classes(classes, avoiding)
         rows, egress = rows[differs], new_egress[differs]
-        cells = _Cells.of(before, after, rows)
-        level = cells.levels(is_removed=egress == GONE)
+        blocks = _destination_blocks(after.tables.routes, rows)
+        cells = _Cells.of(before, after, rows, blocks)
+        # None stands for tables whose paths are not shared at every hop.
+        if after.switch_at_port is None:
+            level = _without_gap(cells.levels(is_removed=egress == GONE))
+        else:
+            level = _without_gap(_multipath_levels(before, after, after.switch_at_port, blocks))
         last = int(level[~cells.drops].max(initial=0)) + 1
         # A row changes in the round of its largest level. A row that gives no cell a new class is
         # removed in the last round, or changed in the first one.
@@ -206,30 +214,24 @@ class _Cells:
     """bool[n], whether the cell drops packets from now on."""
     entered: NDArray[np.int64]
     """int64[n, 2], the switch and the new class of each cell."""
-    multipath_level: NDArray[np.int64]
-    """int64[n], the level of each cell, at least 1, if paths are shared at every hop; else 0."""
-
-    @property
-    def shared_at_every_hop(self) -> bool:
-        """Whether paths are shared at every hop. Then routes have no aggregates."""
-        return bool(self.multipath_level.any())
 
     @classmethod
-    def of(cls, before: RepairedTables, after: RepairedTables, rows: NDArray[np.int64]) -> _Cells:
+    def of(
+        cls,
+        before: RepairedTables,
+        after: RepairedTables,
+        rows: NDArray[np.int64],
+        blocks: Sequence[NDArray[np.int64]],
+    ) -> _Cells:
         """The cells that change by some rows.
 
         Args:
             before: the repair whose tables are held.
             after: the repair whose tables will be held.
             rows: int64[r, 2], ascending, the switch and the prefix number of each changed row.
+            blocks: of `_destination_blocks`.
         """
-        destinations = covered_destinations(after.tables.routes, rows[:, 1])
-        step = max(1, CELLS_AT_ONCE // len(after.tables.routes.egress))
-        # Without destinations there is one empty block, so that there are arrays to join.
-        first_of_blocks = range(0, max(len(destinations), 1), step)
-        blocks = [destinations[first : first + step] for first in first_of_blocks]
-        fibs = _common_fibs(before, after)
-        return cls._joined([cls._towards(before, after, rows, block, fibs) for block in blocks])
+        return cls._joined([cls._towards(before, after, rows, block) for block in blocks])
 
     @classmethod
     def _towards(
@@ -238,7 +240,6 @@ class _Cells:
         after: RepairedTables,
         rows: NDArray[np.int64],
         destinations: NDArray[np.int64],
-        fibs: tuple[Fib, ...],
     ) -> _Cells:
         """The cells of some destinations.
 
@@ -247,25 +248,21 @@ class _Cells:
             after: the repair whose tables will be held.
             rows: int64[r, 2], ascending, the switch and the prefix number of each changed row.
             destinations: int64[D].
-            fibs: the new next hops, as `_common_fibs` returns them.
         """
         routes, egress = after.tables.routes, after.fib.egress(destinations)
-        changed = egress != before.fib.egress(destinations)
-        drops = egress == no_route(egress)
-        switch, column = np.nonzero(changed)
+        switch, column = np.nonzero(egress != before.fib.egress(destinations))
         own_row = _changed_rows(rows, switch, destinations[column])
         aggregate_row = _changed_rows(rows, switch, routes.aggregate[destinations][column])
         has_own_row = own_row != NO_CHANGED_ROW
         next_switch = after.fib.next_switch(destinations)
-        multipath_levels = _multipath_levels(fibs, destinations, changed, drops)
+        new_class = egress[switch, column]
         return cls(
             row=np.where(has_own_row, own_row, aggregate_row),
             has_own_row=has_own_row,
             aggregate_row=aggregate_row,
             next_changed_cell=_next_changed_cells(next_switch, switch, column),
-            drops=drops[switch, column],
-            entered=np.column_stack((switch, egress[switch, column])).astype(np.int64),
-            multipath_level=multipath_levels[switch, column],
+            drops=new_class == no_route(egress),
+            entered=np.column_stack((switch, new_class)).astype(np.int64),
         )
 
     @classmethod
@@ -287,7 +284,7 @@ class _Cells:
         return cls(**columns, next_changed_cell=np.concatenate(next_cells))
 
     def levels(self, is_removed: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """The level of each cell, int64[n].
+        """The level of each cell, int64[n], where paths are not shared at every hop.
 
         It is one more than the level of the cell that its packets meet next, and no less than the
         level of a changed row of its aggregate. Cells that drop packets come after all others. If
@@ -297,65 +294,100 @@ class _Cells:
         Args:
             is_removed: bool[r], the changed rows that are removed.
         """
-        if self.shared_at_every_hop:
-            return _without_gap(self.multipath_level)
-        # The last entry, for no next cell, stays 0.
-        level = np.zeros(len(self.row) + 1, np.int64)
-        in_aggregate = ~self.has_own_row
-        # The cells that change no sooner than their aggregate's row changes: it serves them now, or
-        # will serve them when their own row is gone.
-        has_changed_aggregate = self.aggregate_row != NO_CHANGED_ROW
-        waits = has_changed_aggregate & (in_aggregate | is_removed[self.row])
+        level = np.zeros(len(self.row), np.int64)
+        # Levels only rise. They are right when none rises any more.
         for _ in range(MOST_HOPS):
-            raised = np.where(self.drops, FIRST_LATE_LEVEL, 1 + level[self.next_changed_cell])
-            if waits.any():
-                row_level = np.zeros(len(is_removed), np.int64)
-                np.maximum.at(row_level, self.row[in_aggregate], raised[in_aggregate])
-                raised[waits] = np.maximum(raised[waits], row_level[self.aggregate_row[waits]])
-            if (raised == level[:-1]).all():
-                return _without_gap(raised)
-            level[:-1] = raised
+            raised = self._raised(level, is_removed)
+            if (raised == level).all():
+                return level
+            level = raised
         # Aggregates wait for each other, so no order is safe.
         return np.where(self.drops, 2, 1)
 
+    def _raised(self, level: NDArray[np.int64], is_removed: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """The levels of cells that follow from those of other cells, int64[n].
 
-def _common_fibs(before: RepairedTables, after: RepairedTables) -> tuple[Fib, ...]:
-    """The new next hops by each choice that classes have both before and after.
+        Args:
+            level: int64[n], the levels so far.
+            is_removed: bool[r], the changed rows that are removed.
+        """
+        # The last entry is for cells without a next changed cell.
+        level_of_next = np.append(level, 0)[self.next_changed_cell]
+        raised = np.where(self.drops, FIRST_LATE_LEVEL, 1 + level_of_next)
+        in_aggregate = ~self.has_own_row
+        # These cells change no sooner than the row of their aggregate: it serves them now, or will
+        # serve them when their own row is gone.
+        has_changed_aggregate = self.aggregate_row != NO_CHANGED_ROW
+        waits = has_changed_aggregate & (in_aggregate | is_removed[self.row])
+        if waits.any():
+            row_level = np.zeros(len(is_removed), np.int64)
+            np.maximum.at(row_level, self.row[in_aggregate], raised[in_aggregate])
+            raised[waits] = np.maximum(raised[waits], row_level[self.aggregate_row[waits]])
+        return raised
 
-    () where paths are not shared at every hop: then `RepairedTables.switch_at_port` is None.
+
+def _destination_blocks(routes: Routes, rows: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """The destinations of changed rows, in blocks of CELLS_AT_ONCE cells.
+
+    Without destinations there is one empty block, so that there are arrays to join.
+
+    Args:
+        routes: the routes after the repair.
+        rows: int64[r, 2], the switch and the prefix number of each changed row.
     """
-    if after.switch_at_port is None:
-        return ()
-    old, new = before.tables.classes.alternate, after.tables.classes.alternate
-    return fibs_by_alternates(after.tables, after.switch_at_port, old == new)
+    destinations = covered_destinations(routes, rows[:, 1])
+    step = max(1, CELLS_AT_ONCE // len(routes.egress))
+    first_of_blocks = range(0, max(len(destinations), 1), step)
+    return [destinations[first : first + step] for first in first_of_blocks]
 
 
 def _multipath_levels(
-    fibs: tuple[Fib, ...],
-    destinations: NDArray[np.int64],
-    changed: NDArray[np.bool_],
-    drops: NDArray[np.bool_],
+    before: RepairedTables,
+    after: RepairedTables,
+    switch_at_port: NDArray[np.int32],
+    blocks: Sequence[NDArray[np.int64]],
 ) -> NDArray[np.int64]:
-    """The levels of cells where paths are shared at every hop, int64[S, D].
+    """The levels of cells where paths are shared at every hop, int64[n].
 
-    The level of a cell that changes is one more than the largest level that packets meet next.
+    Then routes have no aggregates. The level of a cell is one more than the largest level that its
+    packets meet next, by any next hop that its class has before and after.
 
     Args:
-        fibs: of `_common_fibs`; if it is empty, all levels are 0.
-        destinations: int64[D].
-        changed: bool[S, D], the cells that change.
-        drops: bool[S, D], the cells that drop packets.
+        before: the repair whose tables are held.
+        after: the repair whose tables will be held.
+        switch_at_port: of `after`.
+        blocks: of `_destination_blocks`.
     """
-    level = np.zeros(changed.shape, np.int64)
-    if not fibs:
-        return level
-    column, switch = np.arange(len(destinations)), np.arange(len(changed))[:, None]
-    # int32[W, S, D], the next switches by each of W choices.
-    next_switch = np.stack([fib.next_switch(destinations) for fib in fibs])
+    old, new = before.tables.classes.alternate, after.tables.classes.alternate
+    fibs = fibs_by_alternates(after.tables, switch_at_port, old == new)
+    levels = []
+    for destinations in blocks:
+        egress = after.fib.egress(destinations)
+        is_changed = egress != before.fib.egress(destinations)
+        # int32[W, S, D], the next switches by each of W choices.
+        next_switch = np.stack([fib.next_switch(destinations) for fib in fibs])
+        drops = is_changed & (egress == no_route(egress))
+        levels.append(_levels_by_choices(next_switch, is_changed, drops)[is_changed])
+    return np.concatenate(levels)
+
+
+def _levels_by_choices(
+    next_switch: NDArray[np.int32], is_changed: NDArray[np.bool_], drops: NDArray[np.bool_]
+) -> NDArray[np.int64]:
+    """The largest level that packets at each switch meet, its own cell included, int64[S, D].
+
+    Args:
+        next_switch: int32[W, S, D], the next switches by each of W choices.
+        is_changed: bool[S, D], the cells that change.
+        drops: bool[S, D], the cells that change and drop packets from now on.
+    """
+    switch_count, destination_count = is_changed.shape
+    switch, column = np.arange(switch_count)[:, None], np.arange(destination_count)
     forwards = (next_switch >= 0) & (next_switch != switch)
+    level = np.zeros(is_changed.shape, np.int64)
     for _ in range(MOST_HOPS):
-        next_level = np.where(forwards, level[next_switch, column], 0).max(axis=0)
-        raised = np.where(changed & drops, FIRST_LATE_LEVEL, next_level + changed)
+        level_of_next = np.where(forwards, level[next_switch, column], 0).max(axis=0)
+        raised = np.where(drops, FIRST_LATE_LEVEL, level_of_next + is_changed)
         if (raised == level).all():
             break
         level = raised
