@@ -37,7 +37,7 @@ class ExpandedPolarFly(Family):
     parameters: tuple[str, ...] = ("q", "clusters")
     described = True  # its only member is the fabric that has grown
 
-    def growth_problems(self, parameters: Parameters) -> list[Problem]:
+    def check(self, parameters: Parameters) -> list[Problem]:
         """Return the problems of q, and of the clusters at this q."""
         from compilers.topology.replicated_clusters import growth_problems
 
@@ -46,7 +46,7 @@ class ExpandedPolarFly(Family):
         q, text = int(parameters["q"]), str(parameters["clusters"])
         if order(q) > LARGEST:
             required = f"a PolarFly of at most {LARGEST:,} switches, to grow"
-            return [Problem(required, f"{order(q):,}", key="q")]
+            return [Problem(required, f"{order(q)}", key="q")]
         match = CLUSTERS.fullmatch(text)
         if match is None:
             required, todo = "a kind of clusters and how many", "write it like quadric:2"

@@ -92,6 +92,19 @@ FABRICS: dict[str, str | bytes] = {
     "inventory-nul": LAB + 'inventory: "a\\0b"\n',
     "several": "name: a/b\ntopology: {family: polarfly, q: 6}\nhosts_per_node: many\n"
     "addressing: {ipv4: 10.0.0.1/8}\nrouting: {protect: node}\ninventry: x.yaml\n",
+    **{
+        f"clusters-{clusters}-of-{q}": "name: lab\n"
+        f"topology: {{family: polarfly-expanded, q: {q}, clusters: {clusters}}}\n"
+        for q, clusters in [
+            (4, "nucleus"),
+            (4, "nucleus:2"),
+            (4, "fan:x"),
+            (4, "fan:9"),
+            (4, "quadric:1"),
+            (4, "rack:1"),
+            (97, "fan:1"),
+        ]
+    },
 }
 
 INVENTORIES: dict[str, str] = {
