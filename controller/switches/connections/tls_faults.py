@@ -168,17 +168,11 @@ class TlsFaults:
         A peer trusts the roots at least. It may have the other authorities of `tls_ca`, too: then
         it accepts what those that trust the roots alone do not, or the other way round.
 
-        It is refused by another signature if another authority of the same name comes before its
-        own one: OpenSSL tries the first one alone. If our certificate is of another authority, it
-        is judged by itself.
+        If our certificate is of another authority, it is judged by itself.
         """
         problems = []
         for peer in self.peers:
             number, words = self.rehearsal.refusal(peer)
-            if number == OF_ANOTHER and not self._is_foreign:
-                if peer == "switch":
-                    problems.append(self._unfit("tls_ca", NO_DETOUR, f"one {DETOUR}: {words}"))
-                continue
             if words and self._has_roots and not self.rehearsal.refusal(peer, "roots").words:
                 if peer == "switch" and number not in FOUND_HERE:
                     problems.append(self._unfit("tls_ca", NO_DETOUR, f"one {DETOUR}: {words}"))

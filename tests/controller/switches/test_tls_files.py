@@ -1017,32 +1017,6 @@ def test_a_certificate_of_another_authority_of_the_same_name_is_taken(tls):
     assert looked(files, now=True)
 
 
-@pytest.mark.parametrize("has_between", [False, True])
-def test_an_authority_of_the_same_name_does_not_come_before_that_of_our_certificate(
-    tls, has_between
-):
-    """Without key identifiers OpenSSL tries the first one alone: all switches were refused."""
-    tls = replace(tls, revoked=None)
-    put_key(tls, KEY)
-    second, its_key = root(AUTHORITY), ec.generate_private_key(ec.SECP256R1())
-    first = signed("root", its_key, "root", its_key)
-    chain = own(by="middle", signer=MIDDLE) + middle(AUTHORITY) if has_between else own()
-    tls.certificate.write_bytes(chain)
-    tls.authority.write_bytes(second)
-    files = TlsFiles(tls)
-    tls.authority.write_bytes(first + second)
-    with pytest.raises(InputError, match="refuse our certificate: certificate signature failure"):
-        looked(files, now=True)
-    for authorities in (second + first, first):
-        tls.authority.write_bytes(authorities)
-        assert looked(files, now=True)
-    tls.authority.write_bytes(first + second)
-    assert looked(files, now=True), "it is no better with those in use"
-    tls.certificate.write_bytes(own(signer=its_key))
-    assert looked(files, now=True)
-    assert files.new_faults(time()) == []
-
-
 def test_one_chain_that_is_valid_is_enough(tls):
     """A root that had expired, of a chain beside the valid one, made a renewed file refused."""
     tls = replace(tls, revoked=None)
