@@ -105,25 +105,38 @@ class FrrRouter(RouterProcesses):
     def ready(self, dead: set[str]) -> bool:
         """Whether the kernel has the routes that it can have while these interfaces are down.
 
-        - BGP learns the routes: they are as compiled, and in the table of entering packets, which
-          static routes share among next hops, every next hop of each prefix is there.
+        - BGP learns the routes: they are as compiled (`_has_compiled_routes`). While an interface
+          is down, nothing is compared, because the compiled tables do not say what BGP learns then.
         - BFD takes addresses away that static routes depend on: each prefix and table has the live
           next hops of the least distance.
         - Neither: each static route is there. Its next hops are not compared, because FRR 8.4 loses
           some next hops whose interfaces come back.
         """
-        held = self.routes((*STATIC, *BGP))
-        installed, expected = self._installed_static(held), self._expected_static(dead)
         if self.learns:
-            compiled, by_bgp = self._compiled(), (r for r in held if r["protocol"] in BGP)
-            learned = {str(route["dst"]): _interfaces(route) for route in by_bgp}
-            learned = {prefix: hops for prefix, hops in learned.items() if prefix in compiled}
-            return bool(dead) or (
-                learned == compiled and _entering_counts(installed) == _entering_counts(expected)
-            )
+            return bool(dead) or self._has_compiled_routes()
+        installed = self._installed_static(self.routes(STATIC))
+        expected = self._expected_static(dead)
         if self.tracked_next_hops():
             return installed == expected
         return installed.keys() == expected.keys()
+
+    def _has_compiled_routes(self) -> bool:
+        """Whether the kernel has what BGP learns while all interfaces are up.
+
+        Learned routes lead over the interfaces of the compiled tables. Packets that enter the
+        fabric are looked up in another table, whose static routes share packets among next hops:
+        each of its prefixes has as many next hops as in `frr.conf`.
+        """
+        held, compiled = self.routes((*STATIC, *BGP)), self._compiled_interfaces()
+        # Where switches announce next hops, BGP also learns their addresses. No compiled route is
+        # for these, so they are not compared.
+        learned = {
+            str(route["dst"]): _interfaces(route)
+            for route in held
+            if route["protocol"] in BGP and str(route["dst"]) in compiled
+        }
+        installed, expected = self._installed_static(held), self._expected_static(dead=set())
+        return learned == compiled and _entering_counts(installed) == _entering_counts(expected)
 
     def next_hops(self, far: int) -> list[str]:
         """The addresses of another switch that its routes name, also for marked packets."""
@@ -148,7 +161,9 @@ class FrrRouter(RouterProcesses):
     def tracked_next_hops(self) -> dict[str, RouteNextHop]:
         """The next hop behind each address that BGP keeps only while its link is alive.
 
-        Prefix lists name the addresses: `ip prefix-list plain-INTERFACE-… … ADDRESS/LENGTH`.
+        Prefix lists name the addresses. For example, `ip prefix-list plain-eth1-ipv4 … 10.1.0.3/32`
+        says that the next hop behind 10.1.0.3 is over eth1, and `marked-eth1-ipv4` that it is the
+        neighbour's address for marked packets.
         """
         next_hops = {}
         for line in self._lines():
@@ -188,26 +203,36 @@ class FrrRouter(RouterProcesses):
         return {key: next_hops[min(next_hops)] for key, next_hops in by_distance.items()}
 
     def _installed_static(self, held: list[dict[str, Any]]) -> NextHops:
-        """The next hops of its static routes among routes that the kernel holds."""
+        """The next hops of its static routes among routes that the kernel holds.
+
+        The addresses for marked packets are those in the route maps of BGP sessions:
+        `route-map eth1-ipv4 permit 20` has the statement `set ipv6 next-hop local ADDRESS`.
+
+        Args:
+            held: the routes, as `ip -json` prints them.
+        """
         marked = {line[-1] for line in self._lines() if line[:3] == ["set", "ipv6", "next-hop"]}
         installed: NextHops = {}
         for route in held:
             if route["protocol"] not in STATIC:
                 continue
             key = RouteKey(str(route["dst"]), str(route.get("table", "main")))
+            # Routes of other types, such as `unreachable`, drop packets: they have no next hop.
             drops = route.get("type", "unicast") != "unicast"
             hops: list[dict[str, Any]] = [{}] if drops else route.get("nexthops", [route])
             installed[key] = Counter()
             for hop in hops:
+                # An IPv4 route with an IPv6 next hop has `via` in place of `gateway`.
                 gateway = hop.get("gateway", hop.get("via", {}).get("host"))
                 installed[key][RouteNextHop(hop.get("dev", ""), gateway in marked)] += 1
         return installed
 
-    def _compiled(self) -> dict[str, frozenset[str]]:
+    def _compiled_interfaces(self) -> dict[str, frozenset[str]]:
         """The interfaces of each prefix by the compiled tables.
 
-        `ready` compares them with the learned routes, because BGP's best paths change until the
-        last session is up.
+        They are those of the minimal port, and of all alternates if paths are shared at every hop.
+        The learned routes are compared with them, because BGP's best paths change until the last
+        session is up.
         """
         vertex, plan, classes = self.vertex, self.build.addressing, self.build.tables.classes
         name = self.build.wiring.port_name
