@@ -68,7 +68,7 @@ class PaperClaim:
     """How the paper's words are read, where they can be read in more than one way."""
     is_input: bool = False
     """Whether the paper's value went into the computed one, so that the claim shows nothing."""
-    mistake: str = ""
+    correction: str = ""
     """The counter-example to the printed value, where that is wrong."""
     reason: str = ""
     """Why the computed value differs, where a test shows it; or why nothing was computed."""
@@ -132,7 +132,7 @@ class PaperClaim:
             return "reading" if self.interpretation else "equal"
         if self._relation_holds(self.rounding + self.reading_error):
             return "reading" if self.interpretation else "agrees"
-        if self.mistake and not isnan(self.computed):
+        if self.correction and not isnan(self.computed):
             return "corrected"
         # Two equal values do not reverse a strict order.
         are_equal = replace(self, relation="=")._relation_holds(0)
@@ -149,7 +149,7 @@ class PaperClaim:
         if verdict == "reading":
             return self.interpretation
         if verdict == "corrected":
-            return self.mistake
+            return self.correction
         return self.reason or ("put in" if verdict == TAKEN else NOT_EXPLAINED)
 
     @property

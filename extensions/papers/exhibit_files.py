@@ -119,7 +119,7 @@ def page(reproduced: Reproduced, papers: dict[str, str], pictures_folder: str) -
     yield "\n" + "".join(f"- *{name}*: {meaning}.\n" for name, meaning in VERDICTS.items())
     yield f"\n*{NOT_EXPLAINED}*: none of our tests shows why.\n"
     yield from _count_table(reproduced)
-    yield from _mistake_table(reproduced, papers)
+    yield from _correction_table(reproduced, papers)
     paper = ""
     for exhibit, evidence in reproduced:
         if exhibit.paper != paper:
@@ -170,7 +170,7 @@ def _count_table(reproduced: Reproduced) -> Iterator[str]:
     yield from _table(("verdict", "tables and figures", "statements"), rows)
 
 
-def _mistake_table(reproduced: Reproduced, papers: dict[str, str]) -> Iterator[str]:
+def _correction_table(reproduced: Reproduced, papers: dict[str, str]) -> Iterator[str]:
     """A table of what the papers print wrongly: each counter-example, and what it refutes."""
     yield "\n## Where the papers are wrong\n"
     rows = list[tuple[object, ...]]()
@@ -178,14 +178,14 @@ def _mistake_table(reproduced: Reproduced, papers: dict[str, str]) -> Iterator[s
         refuted: dict[str, list[PaperClaim]] = {}
         for claim in evidence.claims:
             if claim.verdict == "corrected" and not evidence.is_quick:
-                refuted.setdefault(claim.mistake, []).append(claim)
-        for mistake, claims in refuted.items():
+                refuted.setdefault(claim.correction, []).append(claim)
+        for correction, claims in refuted.items():
             first = claims[0]
             how_many_more = f", and {len(claims) - 1} more" if len(claims) > 1 else ""
             paper = papers[exhibit.paper].partition(":")[0]
             link = f"[{paper}, {exhibit.kind} {exhibit.number}](#{exhibit.id})"
             says, relation = f"{first.statement}{how_many_more}", first.relation
-            rows.append((link, says, relation, first.printed, first.computed, mistake))
+            rows.append((link, says, relation, first.printed, first.computed, correction))
     heads = ("where", "statement", "", PRINTED_HEAD, "ours", "counter-example")
     yield from _table(heads, rows)
 

@@ -3,9 +3,14 @@
 The networks of each table and its printed values are in `papers.yaml`, word for word.
 `table_evidence` makes each cell a claim of an exhibit.
 
-Texts beside cells: the *notes* of `papers.yaml` are `corrections` (where the paper is wrong),
-`readings` (how a printed value is read) and `differences` (why ours is another). *Remarks* are
-computed. Readings and remarks become the `interpretation` of a cell, differences its `reason`.
+Three kinds of text explain a cell, and each has one name from `papers.yaml` to the claim:
+
+- a *correction* says what is right where the paper is wrong;
+- an *interpretation* says how a printed value is read, or what our value takes from the paper;
+- a *reason* says why our value is another one, or why there is none.
+
+The notes of `papers.yaml` are of all three kinds. Interpretations and reasons that follow from how
+a network is made are written here.
 """
 
 from __future__ import annotations
@@ -32,23 +37,27 @@ SOURCE = Path(__file__).with_name("papers.yaml")
 
 
 class TableData(TypedDict, total=False):
-    """A table as `papers.yaml` has it. A note begins with its head, such as `SF, cables: …`."""
+    """A table as `papers.yaml` has it.
+
+    A note begins with its *head*, which tells the cells that it is on: a network, a quantity, or
+    both, such as `SF, cables: …`.
+    """
 
     title: str
     """The caption of the table."""
     networks: dict[str, NetworkEntry]
     """The networks, by row."""
-    like: int
+    priced_as_hosts: int
     """For how many hosts optical cables are priced; without this key for the network's own hosts.
     """
     printed: dict[str, dict[str, list[str]]]
     """Of the table of formulas: by network and quantity the printed formula and its number."""
     corrections: list[str]
-    """Notes on where the paper is wrong."""
-    readings: list[str]
-    """Notes on how a printed value is read."""
-    differences: list[str]
-    """Notes on why our value is another one."""
+    """Notes on networks and cells of the paper that are wrong."""
+    interpretations: list[str]
+    """Notes on how printed values are read."""
+    reasons: list[str]
+    """Notes on why our values are others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +93,7 @@ class PaperTable:
     cells: tuple[Cell, ...]
     """Its values, row by row."""
     corrections: tuple[str, ...]
-    """Why cells differ, in sentences."""
+    """Those of `papers.yaml`, with their heads (`TableData`)."""
 
     @property
     def columns(self) -> list[str]:
@@ -176,48 +185,54 @@ def rounding_of(printed: str) -> float:
     return 0.5 * 10.0**-digits if digits else 0.0
 
 
-class _NetworkRemarks(NamedTuple):
-    """Remarks on a network that follow from what its entry takes from the paper; "" for none."""
+class _NetworkInterpretations(NamedTuple):
+    """Interpretations that follow from what a network's entry takes from the paper; "" for none."""
 
     cables: str
-    """On the paper's number of electrical cables, which is put in."""
+    """That the number of electrical cables is the paper's."""
     hosts: str
-    """On more compute nodes a router than formula (1) allows."""
+    """That routers have more compute nodes than formula (1) allows."""
     parameters: str
-    """On parameters that the paper's text has lost: ours are found by the radix."""
+    """That the paper's text has lost the parameters, and ours are found by the radix."""
 
     @classmethod
     def of(
         cls, network: str, entry: NetworkEntry, ours: Candidate, priced_as_hosts: int | None
     ) -> Self:
-        """The remarks on a network of `papers.yaml` and the candidate that is made of its entry."""
+        """Those of a network of `papers.yaml`, given the candidate that is made of its entry."""
         return cls(
-            cables=_cable_remark(network, entry, priced_as_hosts),
-            hosts=_host_remark(ours),
-            parameters=_remark_on_largest(ours) if entry.get("largest") else "",
+            cables=_of_given_cables(network, entry, priced_as_hosts),
+            hosts=_of_many_hosts(ours),
+            parameters=_of_lost_parameters(ours) if entry.get("largest") else "",
         )
 
     def on_quantity(self, quantity: str) -> list[str]:
-        """The remarks that are readings of a quantity."""
-        remarks = [
+        """Those that are on a quantity of the network."""
+        # Where parameters are lost, networks are found by their radix: it is not read, but put in.
+        texts = [
             self.cables if quantity in FROM_CABLES else "",
             self.hosts if quantity in FROM_HOSTS else "",
             self.parameters if quantity != "radix" else "",
         ]
-        return [remark for remark in remarks if remark]
+        return [text for text in texts if text]
 
 
 def _cells_of_designs(data: TableData) -> Iterator[Cell]:
     """Yield the cells of a table whose networks are designs, with all that follows from them."""
+    priced_as_hosts = data.get("priced_as_hosts")
     for network, entry in data["networks"].items():
-        ours = configuration(entry, data.get("like"))
-        remarks = _NetworkRemarks.of(network, entry, ours, data.get("like"))
+        ours = configuration(entry, priced_as_hosts)
+        of_network = _NetworkInterpretations.of(network, entry, ours, priced_as_hosts)
         for quantity in entry["printed"]:
-            yield _cell_of_design(data, network, quantity, ours, remarks)
+            yield _cell_of_design(data, network, quantity, ours, of_network)
 
 
 def _cell_of_design(
-    data: TableData, network: str, quantity: str, ours: Candidate, remarks: _NetworkRemarks
+    data: TableData,
+    network: str,
+    quantity: str,
+    ours: Candidate,
+    of_network: _NetworkInterpretations,
 ) -> Cell:
     """The cell of a network and a quantity.
 
@@ -226,7 +241,7 @@ def _cell_of_design(
         network: the row of the cell.
         quantity: the column of the cell.
         ours: the network that is made of its entry.
-        remarks: the remarks on the network.
+        of_network: the interpretations that follow from its entry.
     """
     entry = data["networks"][network]
     printed = str(entry["printed"][quantity])
@@ -234,15 +249,20 @@ def _cell_of_design(
         value = subscription(ours, entry.get("utilisation"))
     else:
         value = QUANTITIES[quantity](ours)
-    reasons = _notes_on_cell(data.get("differences", ()), network, quantity)
-    # Networks are found by their radix if parameters are lost. Then the radix is no result of ours.
-    is_radix_put_in = bool(remarks.parameters) and quantity == "radix"
+    interpretations = [
+        *_notes_on_cell(data.get("interpretations", ()), network, quantity),
+        *of_network.on_quantity(quantity),
+    ]
+    reasons = _notes_on_cell(data.get("reasons", ()), network, quantity)
+    are_cables_put_in = bool(of_network.cables) and quantity == TAKEN_QUANTITY
+    is_radix_put_in = bool(of_network.parameters) and quantity == "radix"
+    # Jellyfish is made of the paper's routers and radix, and has no other quantity in the table.
+    is_size_put_in = entry["family"] == "jellyfish"
     if is_radix_put_in:
         reasons = ["Put in: the text has lost the parameters, and ours are of this radix."]
-    if remarks.cables and quantity in OF_RACKS:
+    if of_network.cables and quantity in OF_RACKS:
         reasons = [f"The paper does not describe its partition. Ours has {value:,}."]
         value = None
-    readings = _notes_on_cell(data.get("readings", ()), network, quantity)
     rounding = rounding_of(printed) + ROUNDING_ERROR
     return Cell(
         network=network,
@@ -250,32 +270,23 @@ def _cell_of_design(
         computed=value,
         printed=printed,
         differs=value is not None and abs(value - float(printed)) > rounding,
-        interpretation=" ".join([*readings, *remarks.on_quantity(quantity)]),
+        interpretation=" ".join(interpretations),
         reason=" ".join(reasons),
-        is_input=(bool(remarks.cables) and quantity == TAKEN_QUANTITY)
-        or is_radix_put_in
-        or entry["family"] == "jellyfish",  # of which the paper's routers and radix are put in
+        is_input=are_cables_put_in or is_radix_put_in or is_size_put_in,
     )
 
 
 def _notes_on_cell(notes: Sequence[str], network: str, quantity: str) -> list[str]:
-    """The notes on a cell, without their heads.
-
-    Args:
-        notes: notes of a table such as "SF, cables: …", with a head that is a network, a quantity,
-            or both.
-        network: the row of the cell.
-        quantity: the column of the cell.
-    """
+    """The notes of a table that are on a cell, without their heads (`TableData`)."""
     heads = (network, f"{network}, {quantity}", quantity)
     parted_notes = (note.partition(": ") for note in notes)
     return [text for head, _, text in parted_notes if head in heads]
 
 
-def _host_remark(network: Candidate) -> str:
-    """A remark on a network with more compute nodes a router than formula (1) allows; else ""."""
+def _of_many_hosts(network: Candidate) -> str:
+    """The interpretation where formula (1) allows fewer compute nodes a router; else ""."""
     allowed = network.full_throughput_hosts
-    if allowed is None or network.hosts <= allowed + 1e-9:
+    if allowed is None or network.hosts <= allowed + ROUNDING_ERROR:
         return ""
     return (
         f"Formula (1) allows {allowed:.2f} compute nodes a router. Read as: up to half a per cent"
@@ -283,8 +294,8 @@ def _host_remark(network: Candidate) -> str:
     )
 
 
-def _remark_on_largest(network: Candidate) -> str:
-    """How a network is read whose parameters the paper's text has lost."""
+def _of_lost_parameters(network: Candidate) -> str:
+    """The interpretation of a network whose parameters the paper's text has lost."""
     parameters = ", ".join(f"{name} {value}" for name, value in network.design.parameters.items())
     return (
         "The text has lost its parameters. Read as the largest of its radix and of diameter 3:"
@@ -292,8 +303,8 @@ def _remark_on_largest(network: Candidate) -> str:
     )
 
 
-def _cable_remark(network: str, entry: NetworkEntry, priced_as_hosts: int | None) -> str:
-    """A remark on a network that is given the paper's number of electrical cables; else ""."""
+def _of_given_cables(network: str, entry: NetworkEntry, priced_as_hosts: int | None) -> str:
+    """The interpretation where the entry gives the paper's number of electrical cables; else ""."""
     if "electrical" not in entry:
         return ""
     by_our_racks = entry.copy()
@@ -347,31 +358,28 @@ def table_evidence(name: str) -> Evidence:
 
 def _claim(table: PaperTable, cell: Cell) -> PaperClaim:
     """The claim that the computed value of a cell is the printed one."""
-    text = cell.printed.rpartition("= ")[2].replace(",", "")
-    reasons = (cell.reason, cell.interpretation)
+    # A cell of the table of formulas prints "formula = number".
+    number = cell.printed.rpartition("= ")[2].replace(",", "")
+    # An interpretation tells how a value is read, not why ours is another one. So without a reason
+    # the claim has none, and says "not explained". With one, the interpretation is part of it.
+    reason = f"{cell.reason} {cell.interpretation}".rstrip() if cell.reason else ""
     return PaperClaim(
         statement=f"{cell.network}: {cell.quantity}",
-        printed=float(text),
+        printed=float(number),
         computed=cell.computed,
-        rounding=rounding_of(text),
+        rounding=rounding_of(number),
         interpretation=cell.interpretation,
         is_input=cell.is_input,
-        mistake=_corrections_of_cell(table, cell),
-        reason=" ".join(filter(None, reasons)) if cell.reason else "",
+        correction=_correction_of_cell(table, cell),
+        reason=reason,
     )
 
 
-def _corrections_of_cell(table: PaperTable, cell: Cell) -> str:
-    """The corrections of a table that are on a cell, those on the cell alone if there are some.
-
-    A correction begins with its network and, if it is on one cell alone, with its quantity, too.
-    """
+def _correction_of_cell(table: PaperTable, cell: Cell) -> str:
+    """The corrections on a cell alone, or else those on its whole network; "" if there are none."""
     short_name = cell.network.partition("(")[2].rstrip(")")  # of "PolarStar with Paley (PS-Pal)"
     networks = (cell.network, short_name)
-    heads = {name + end for name in networks for end in ("", f", {cell.quantity}")}
-    ends_with_quantity = [f", {quantity}" for quantity in QUANTITIES]
-    notes = [note for note in table.corrections if note.partition(":")[0] in heads]
-    on_cell_alone = [
-        note for note in notes if any(end in note.partition(":")[0] for end in ends_with_quantity)
-    ]
-    return " ".join(on_cell_alone or notes)
+    cells = [f"{network}, {cell.quantity}" for network in networks]
+    on_cell = [note for note in table.corrections if note.partition(":")[0] in cells]
+    on_network = [note for note in table.corrections if note.partition(":")[0] in networks]
+    return " ".join(on_cell or on_network)

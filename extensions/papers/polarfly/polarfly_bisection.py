@@ -29,8 +29,8 @@ CUT_BELOW_40 = (
     "1,092 of the 2,754 links of ER_17, radix 18, join 154 of its switches to the other 153, which"
     " is 39.7 %. From radix 24 on every cut has more than 40 %, by the eigenvalues."
 )
-"""The mistake in the claim that every bisection of PolarFly has more than 40 % of the links: a cut
-of ER_17 that METIS finds."""
+"""The correction of the claim that every bisection of PolarFly has more than 40 % of the links: a
+cut of ER_17 that METIS finds."""
 LARGE_PRIME = 1_000_000_007
 """A q at which the smallest cut is near its limit."""
 
@@ -195,7 +195,7 @@ def _polarfly_bisection_claims(
             printed=0.4,
             computed=min(polarfly.values()),
             relation=">",
-            mistake=CUT_BELOW_40,
+            correction=CUT_BELOW_40,
         ),
         PaperClaim(
             statement="above METIS's cut of Jellyfish of the same size, at each, by the"

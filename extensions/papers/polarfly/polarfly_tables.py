@@ -258,13 +258,13 @@ quadric ends   paths
 0              q + 1; q if the vertex between them is a quadric
 =============  ================================================
 """
-FOUR_LINKS_MISTAKE = (
+FOUR_LINKS_CORRECTION = (
     "Between vertices that are not adjacent there are, of 4 links, q² - nq(v) - nq(w) +"
     " 2[x quadric] where neither is quadric, q² - q - nq(w) where one is, (q - 1)² where both are;"
     " nq: quadric neighbours. The print has q - 1 too many of those with a quadric end; for q = 5"
     " it has 20, 22 and 24, and there are 16, 18 and 20."
 )
-"""The mistake in the printed numbers of paths of 4 links."""
+"""The correction of the printed numbers of paths of 4 links."""
 
 
 def _path_claims(
@@ -294,7 +294,7 @@ def _path_claims(
                 printed=printed,
                 computed=computed,
                 interpretation=AVOIDING_READING if avoids_middle else "",
-                mistake=FOUR_LINKS_MISTAKE if length == 4 else "",
+                correction=FOUR_LINKS_CORRECTION if length == 4 else "",
             )
 
 

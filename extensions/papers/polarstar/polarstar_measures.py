@@ -463,7 +463,7 @@ def _failure_claims(runs: Mapping[str, Resilience]) -> tuple[PaperClaim, ...]:
         *(
             replace(
                 disconnects_later(f"direct networks later than {name}", runs[name], first_direct),
-                mistake=ROUTERS_ARE_CUT_OFF if name == "FT" else "",
+                correction=ROUTERS_ARE_CUT_OFF if name == "FT" else "",
             )
             for name in ("FT", "MF")
         ),

@@ -44,11 +44,11 @@ CORNERS_AND_CENTRE = {
 MIDDLES = {"110": ("100", "010"), "101": ("100", "001"), "011": ("010", "001")}
 """The points of the Fano plane that are drawn in the middle of a side of the triangle, by the two
 corners of the side. The three points are a line, too, which is drawn as a circle."""
-HAMMING_MISTAKE = (
+HAMMING_CORRECTION = (
     "The text has 2 - 2/n - 1/n². Of the n² - 1 others 2(n - 1) are at distance 1 and (n - 1)²"
     " at 2, so the mean is 2n/(n + 1); with the vertex itself, at distance 0, it is 2 - 2/n."
 )
-"""The mistake in the mean distance of the Hamming graph in figure 4."""
+"""The correction of the mean distance of the Hamming graph in figure 4."""
 DIAGONALS = [1, 4]
 """The indices of the two diagonals of K_4 among its six links, in the order of `np.argwhere`."""
 DIAGONAL_SHIFTS = [[0.12, 0.1], [-0.12, 0.1]]
@@ -309,7 +309,7 @@ def small_graphs(_quick: bool) -> Evidence:
             statement="Hamming graph, n = 4: k̄ = 2 - 2/n - 1/n²",
             printed=2 - 2 / 4 - 1 / 16,
             computed=mean_distance(hamming_graph),
-            mistake=HAMMING_MISTAKE,
+            correction=HAMMING_CORRECTION,
         ),
     )
     diagrams = (

@@ -49,8 +49,8 @@ DRAGONFLY_SUPERSEDES = (
     " there 61, of the dragonfly 44."
 )
 """A remark on figure 7, of the claim that the dragonfly supersedes the 3D Hamming graph."""
-DELORME_MISTAKE = "R = 4(q + 1)/3 is 4, 12 and 44 with q = 2, 8 and 32."
-"""The mistake in the claim that figure 7 has two points of Delorme's graph."""
+DELORME_CORRECTION = "R = 4(q + 1)/3 is 4, 12 and 44 with q = 2, 8 and 32."
+"""The correction of the claim that figure 7 has two points of Delorme's graph."""
 DELORME_DRAWN = (
     "Delorme's graph is drawn for q = 2 and 8, by what is measured: k̄ 2.286 and 2.849, u 1 and"
     " .975. For q = 32 k̄ is 2.967; u is not computed."
@@ -202,7 +202,7 @@ def costs(_quick: bool) -> Evidence:
             statement="two points only of Delorme's graph: those of R up to 64",
             printed=2,
             computed=sum(4 * (q + 1) / 3 <= LARGEST_ROUTER for q in POLAR),
-            mistake=DELORME_MISTAKE,
+            correction=DELORME_CORRECTION,
         ),
         PaperClaim(
             statement="all curves that are drawn here are above the bound: most compute nodes over"

@@ -210,7 +210,7 @@ def _hexagon_claim() -> PaperClaim:
         " there is none of H(3)",
         printed=1,
         computed=float(not is_polar_by_coordinates(SELF_POLAR)),
-        mistake="The hexagon H(3) has a polarity, found here, and its Delorme graph 364"
+        correction="The hexagon H(3) has a polarity, found here, and its Delorme graph 364"
         " vertices, degree 4 and diameter 5. A generalised hexagon of order q has one only"
         " where 3q is a square (Ott, 1981): not for q = 2, 8, 32.",
     )

@@ -271,7 +271,7 @@ def test_delormes_graph_of_the_hexagon_of_three_exists() -> None:
     graph = nx.Graph(delorme_of_hexagon().graph.edges().tolist())
     assert (len(graph), nx.diameter(graph), max(dict(graph.degree).values())) == (364, 5, 4)
     (claim,) = [c for c in table_two() if c.verdict == "corrected"]
-    assert all(number in claim.mistake for number in ("364", "degree 4", "diameter 5"))
+    assert all(number in claim.correction for number in ("364", "degree 4", "diameter 5"))
     (one,) = measured_members("Delorme, hexagons")
     assert (round(one.mean, 3), round(one.utilisation, 3)) == (4.411, 0.986)
     nodes = 2 * 714 * one.utilisation / one.mean  # 2E·u/k̄

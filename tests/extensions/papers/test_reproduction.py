@@ -100,7 +100,7 @@ def test_a_verdict_follows_from_the_values():
     assert replace(claim, computed=0.8897).verdict == "differs"
     assert replace(claim, computed=0.9, reading_error=0.02).verdict == "agrees"
     assert replace(claim, computed=0.95, reading_error=0.02).verdict == "differs"
-    assert replace(claim, computed=0.95, mistake="a slip").verdict == "corrected"
+    assert replace(claim, computed=0.95, correction="a slip").verdict == "corrected"
     assert replace(claim, interpretation="of one level").verdict == "reading"
     assert replace(claim, computed=0.95, interpretation="of one level").verdict == "differs"
     assert replace(claim, is_input=True).verdict == "taken"
@@ -108,7 +108,7 @@ def test_a_verdict_follows_from_the_values():
     assert replace(claim, computed=0.95, relation=">=").verdict == "equal"
     assert replace(claim, computed=0.95, relation="<=").verdict == "contradicts"
     assert replace(claim, computed=float("nan")).verdict == "differs"
-    assert replace(claim, computed=float("nan"), mistake="a slip").verdict == "differs"
+    assert replace(claim, computed=float("nan"), correction="a slip").verdict == "differs"
     assert Evidence((claim, replace(claim, computed=1.0))).verdict == "differs"
 
 
