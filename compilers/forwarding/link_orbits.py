@@ -11,6 +11,12 @@ then packets of the image class have to leave the image of the switch over the i
 the same share. Packets in transit are checked in all states, or else in those that occur. (A
 *state* is a switch, an egress class and an ingress link.)
 
+The *host links* of a class are those by which packets of hosts leave their switch. Where the
+balance marks packets (`rule`), some leave with a mark: by the *marked links* of the class. The next
+switch takes the mark off and spreads these packets over *onward links*, which depend on the ingress
+link and not on the class. So their transit begins a switch later than that of plain packets. A link
+may be both a plain and a marked one.
+
 Letters in the loops: p the program, s a switch, k a link, c an egress class. An *arc* is a switch
 and one of its links.
 """
@@ -67,11 +73,16 @@ def orbit_of_arc(topology: Topology, crossings: LinkCrossings) -> Numbers:
 def _join_orbits(orbit: Numbers, image: Numbers) -> Numbers:
     """Join the orbit of each arc with the orbit of its image.
 
+    For example, four arcs with the orbits (0, 1, 2, 3) and the images (1, 0, 3, 2) get the orbits
+    (0, 0, 2, 2).
+
     Args:
         orbit: int64[arcs], the orbit of each arc, named by its first arc.
         image: int64[arcs], the image of each arc.
     """
     while True:
+        # An arc and its image take the smaller of their two names; then each arc takes the name
+        # that the arc it is named by has by now. This is repeated until no name changes.
         first_arc = np.minimum(orbit, orbit[image])
         np.minimum.at(first_arc, image, orbit)
         if (first_arc == orbit).all():
@@ -112,20 +123,41 @@ class IngressLinks(NamedTuple):
         Args:
             egress: int16[n, S], the classes for n destinations.
         """
-        p, shares = self.crossings.program, self.crossings.leaving
-        sends, s = (egress >= 0)[..., None], np.arange(len(p.far))
-        leaves = (shares.host_share[s, egress] > 0) & sends
+        shares, s = self.crossings.leaving, np.arange(egress.shape[1])
+        has_class = (egress >= 0)[..., None]
+        host_share = shares.host_share[s, egress]
+        host_links = (host_share > 0) & has_class
         if not len(shares.marked_share):
-            return self.after_links(leaves)
-        switch_spreads = (egress >= 0) & _spread_classes(p)[np.maximum(egress, 0)]
-        far_spreads = switch_spreads[:, p.far]
-        marked = (shares.marked_share[s, egress] > 0) & sends & far_spreads
-        plain = leaves & (~marked | (shares.host_share[s, egress] > shares.marked_share[s, egress]))
-        # [S, n, K] times [S, K, K]: from the ingress links of marked packets to the links by which
-        # the next switch spreads them.
-        onward = self.after_links(marked).transpose(1, 0, 2).astype(np.float32)
-        onward = onward @ p.onward.astype(np.float32)
-        return self.after_links(plain | (onward.transpose(1, 0, 2) > 0))
+            return self.after_links(host_links)
+        marked_share = shares.marked_share[s, egress]
+        marked_links = (marked_share > 0) & has_class & self._next_switch_spreads(egress)
+        # If only a part of the packets of a link is marked, the others are plain.
+        plain_links = host_links & (~marked_links | (host_share > marked_share))
+        return self.after_links(plain_links | self._onward_links(marked_links))
+
+    def _next_switch_spreads(self, egress: Array) -> NDArray[np.bool_]:
+        """bool[n, S, K]: whether the switch behind a link spreads marked packets.
+
+        It does not spread those to a neighbour of its own: it forwards them like plain packets.
+
+        Args:
+            egress: int16[n, S], the classes for n destinations.
+        """
+        p = self.crossings.program
+        spreads_here = (egress >= 0) & _spread_classes(p)[np.maximum(egress, 0)]
+        return spreads_here[:, p.far]
+
+    def _onward_links(self, marked_links: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """bool[n, S, K]: the links over which the next switches spread marked packets.
+
+        Args:
+            marked_links: bool[n, S, K], the links by which the packets leave the first switches.
+        """
+        # A product of matrices for each switch: [n, K] by ingress link times [K, K] from ingress
+        # links to onward links counts the ingress links whose packets leave by a link.
+        ingress = self.after_links(marked_links).transpose(1, 0, 2).astype(np.float32)
+        counts = ingress @ self.crossings.program.onward.astype(np.float32)
+        return counts.transpose(1, 0, 2) > 0
 
 
 def occurring_states(crossings: LinkCrossings) -> NDArray[np.bool_]:
@@ -226,34 +258,18 @@ class MovedTables(NamedTuple):
     def of(cls, crossings: LinkCrossings, image_of_vertex: Numbers) -> MovedTables | None:
         """The images under an automorphism; None if the tables do not have it.
 
-        They do not have it if a link has no image, or if the images of a class's destinations are
-        in different classes.
+        They do not have it if a link has no image, if a switch has no hosts, or if the images of a
+        class's destinations are in different classes.
 
         Args:
             crossings: the tables.
             image_of_vertex: int64[S], the image of each vertex.
         """
-        p, egress = crossings.program, crossings.destinations.egress_class
-        switches = len(p.far)
-        # int64[S, K], the image of each link: that of the image of its switch to the image of the
-        # neighbour.
-        exists = p.far >= 0
-        s, k = np.nonzero(exists)
-        link_between = np.full((switches, switches), -1)  # by two switches, the link of the first
-        link_between[s, p.far[s, k]] = k
-        far_image = image_of_vertex[p.far]
-        image_link = np.where(exists, link_between[image_of_vertex[:, None], far_image], -1)
-        if (image_link < 0)[exists].any() or len(egress) != switches:
+        image_link = _image_of_links(crossings.program, image_of_vertex)
+        if image_link is None:
             return None
-        # int16[D, S], the class of the image of each switch for the image of each destination. All
-        # destinations of a class have to agree on it.
-        needed_class = egress[image_of_vertex][:, image_of_vertex]
-        image_class = np.full((switches, p.order.shape[1]), -1)
-        has_class = egress >= 0
-        switch_of_cell = np.broadcast_to(np.arange(switches), egress.shape)
-        image_class[switch_of_cell[has_class], egress[has_class]] = needed_class[has_class]
-        agreed_class = np.where(has_class, image_class[switch_of_cell, egress], egress)
-        if (agreed_class != needed_class).any():
+        image_class = _image_of_classes(crossings, image_of_vertex)
+        if image_class is None:
             return None
         return cls(image_of_vertex, image_link, image_class)
 
@@ -298,6 +314,7 @@ class MovedTables(NamedTuple):
             compared: bool[S, C, K], the states that are compared.
         """
         compared = compared & (self.link >= 0)[:, None]
+        # A class of no destination has no image, so its states cannot be compared.
         if compared[self.egress_class < 0].any():
             return False
         s, c, ingress = np.nonzero(compared)
@@ -308,3 +325,40 @@ class MovedTables(NamedTuple):
         links_of_image = np.maximum(links_of_image, -1)  # DROP and the like count as no link
         # Their order does not matter, as packets are shared equally.
         return bool((np.sort(images, axis=1) == np.sort(links_of_image, axis=1)).all())
+
+
+def _image_of_links(p: Program, image_of_vertex: Numbers) -> Numbers | None:
+    """int64[S, K], the image of each link (`MovedTables.link`); None if a link has no image.
+
+    The link from switch s to switch t has as its image the link from the image of s to that of t.
+    """
+    switches = len(p.far)
+    exists = p.far >= 0
+    s, k = np.nonzero(exists)
+    link_between = np.full((switches, switches), -1)  # by two switches, the link of the first
+    link_between[s, p.far[s, k]] = k
+    between_images = link_between[image_of_vertex[:, None], image_of_vertex[p.far]]
+    if (between_images < 0)[exists].any():
+        return None
+    return np.where(exists, between_images, -1)
+
+
+def _image_of_classes(crossings: LinkCrossings, image_of_vertex: Numbers) -> Numbers | None:
+    """int64[S, C], the image of each class (`MovedTables.egress_class`).
+
+    None if the destinations of a class do not agree on it, or if a switch has no hosts.
+    """
+    egress = crossings.destinations.egress_class
+    switches = len(image_of_vertex)
+    if len(egress) != switches:
+        return None  # row d of `egress` is destination d only if every switch has hosts
+    # int16[D, S], for each destination and switch the class for the image of the destination at the
+    # image of the switch.
+    class_at_image = egress[image_of_vertex][:, image_of_vertex]
+    image_class = np.full((switches, crossings.program.order.shape[1]), -1)
+    has_class = egress >= 0
+    switch = np.broadcast_to(np.arange(switches), egress.shape)
+    # Of all destinations of a class the last one writes its image, and then each compares its own.
+    image_class[switch[has_class], egress[has_class]] = class_at_image[has_class]
+    expected = np.where(has_class, image_class[switch, egress], egress)
+    return image_class if (expected == class_at_image).all() else None
