@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import takewhile
 from math import isnan, nan
+from typing import Literal
 
 from compilers.topology.family import moore_bound
 from compilers.topology.field import prime_power
@@ -32,6 +33,8 @@ CUBES = range(2, 17)
 """The dimensions of hypercubes."""
 PRIME_POWERS = tuple(q for q in range(2, 65) if prime_power(q))
 """The parameters q of families that exist for prime powers."""
+SaidOfBound = Literal["attains", "attains in the limit", "does not attain", "is drawn above"]
+"""The values of `NetworkGrowth.said_of_bound`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +56,19 @@ class NetworkGrowth:
     """The limit of k̄ that Table II prints."""
     utilisation_limit: float = 1.0
     """The limit of u that Table II prints."""
-    attains_bound: bool = False
-    """Whether the paper says that its curve attains the bound of figure 7."""
+    said_of_bound: SaidOfBound = "is drawn above"
+    """What the paper says of its curve and the bound of figure 7. Of some families it says nothing:
+    their curves are drawn, and the bound is below all curves. Of demi-PN it says that it attains
+    the bound; that is true in the limit."""
     has_formulas: bool = True
     """Whether there are formulas of k̄ and u."""
+    largest: str = f"the largest with R up to {LARGEST_ROUTER}"
+    """The last of `members`, in words."""
+
+    @property
+    def is_optimal(self) -> bool:
+        """Whether the paper counts it among the optimal topologies: it attains the bound."""
+        return self.said_of_bound in ("attains", "attains in the limit")
 
     def members(self) -> list[GraphShape]:
         """The shapes of the members that routers of `LARGEST_ROUTER` ports can build.
@@ -177,7 +189,7 @@ GROWTHS = (
         large_parameter=4096,
         diameter=1,
         mean_limit=1.0,
-        attains_bound=True,
+        said_of_bound="attains",
     ),
     NetworkGrowth(
         "Turán, r=3",
@@ -186,7 +198,7 @@ GROWTHS = (
         large_parameter=2048,
         diameter=2,
         mean_limit=4 / 3,
-        attains_bound=True,
+        said_of_bound="attains",
     ),
     NetworkGrowth(
         "complete bipartite",
@@ -195,7 +207,7 @@ GROWTHS = (
         large_parameter=2048,
         diameter=2,
         mean_limit=1.5,
-        attains_bound=True,
+        said_of_bound="attains",
     ),
     NetworkGrowth(
         "Hamming 2D",
@@ -204,7 +216,7 @@ GROWTHS = (
         large_parameter=2048,
         diameter=2,
         mean_limit=2.0,
-        attains_bound=True,
+        said_of_bound="attains",
     ),
     NetworkGrowth(
         "demi-PN",
@@ -213,7 +225,7 @@ GROWTHS = (
         large_parameter=2048,
         diameter=2,
         mean_limit=2.0,
-        attains_bound=True,
+        said_of_bound="attains in the limit",
     ),
     NetworkGrowth(
         "Slim Fly MMS",
@@ -223,6 +235,7 @@ GROWTHS = (
         diameter=2,
         mean_limit=2.0,
         utilisation_limit=8 / 9,
+        said_of_bound="does not attain",
     ),
     NetworkGrowth(
         "PN",
@@ -231,7 +244,7 @@ GROWTHS = (
         large_parameter=2048,
         diameter=3,
         mean_limit=2.5,
-        attains_bound=True,
+        said_of_bound="attains",
     ),
     NetworkGrowth(
         "dragonfly",
@@ -240,6 +253,7 @@ GROWTHS = (
         large_parameter=512,
         diameter=3,
         mean_limit=3.0,
+        said_of_bound="does not attain",
     ),
     NetworkGrowth(
         "Delorme, quadrangles",
@@ -248,7 +262,7 @@ GROWTHS = (
         large_parameter=2048,
         diameter=3,
         mean_limit=3.0,
-        attains_bound=True,
+        said_of_bound="attains in the limit",
     ),
     NetworkGrowth(
         "Hamming 3D",
@@ -284,7 +298,13 @@ GROWTHS = (
         mean_limit=5.5,
     ),
     NetworkGrowth(
-        "hypercube", shape=_hypercube, sizes=CUBES, large_parameter=10, diameter=10, mean_limit=5.0
+        "hypercube",
+        shape=_hypercube,
+        sizes=CUBES,
+        large_parameter=10,
+        diameter=10,
+        mean_limit=5.0,
+        largest=f"{CUBES[-1]} dimensions, R = {CUBES[-1] + 2}",
     ),
 )
 """The rows of Tables II and III."""
