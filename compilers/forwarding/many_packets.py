@@ -34,10 +34,10 @@ from compilers.forwarding.rule import (
 )
 from compilers.forwarding.tabulation import (
     FROM_OTHER,
-    LINK_BITS,
-    LINK_MASK,
     NAMED,
     WITHOUT_FAILURE,
+    ingress_of,
+    switch_of,
 )
 from compilers.forwarding.walks import Walks
 from compilers.tables.build import Build
@@ -116,6 +116,12 @@ class ManyPackets:
     Classes are numbered, too. A switch has C + 2 *class numbers*: class c of switch s is number
     s·(C + 2) + c, and the last two numbers of a switch stand for DROP and DELIVER.
 
+    For example, with K = 3 links a switch has L = 4 arcs. Switch 0 has the arcs 0 to 2, and 3 for
+    its hosts; switch 1 has the arcs 4 to 6, and 7. Let a cable join link 2 of switch 0 and link 1
+    of switch 1. A packet that leaves switch 0 by arc 2 comes in at switch 1 by arc 5: the far arc
+    of 2 is 5, and that of 5 is 2. With C = 2 classes, class 1 of switch 1 has the number 5; 6
+    stands for DROP at switch 1, and 7 for DELIVER.
+
     The *ingress place* of a packet in a class tells how it came in (`tabulation`): FROM_HOST;
     NAMED + i for the i-th link of the class's `order`; FROM_OTHER for any other link.
     """
@@ -160,6 +166,16 @@ class ManyPackets:
         """C + 2: a switch has a number for each of its classes, for DROP and for DELIVER."""
         return self.classes + 2
 
+    @property
+    def drop_class(self) -> int:
+        """The class that stands for DROP at every switch."""
+        return self.classes
+
+    @property
+    def deliver_class(self) -> int:
+        """The class that stands for DELIVER at every switch."""
+        return self.classes + 1
+
     @cached_property
     def _table(self) -> _ArcTable:
         """The tables of the switches in arcs."""
@@ -167,12 +183,12 @@ class ManyPackets:
         two_classes_more = (0, 0), (0, 2), (0, 0)
         # [S, C + 2, N + NAMED], the next hops by class and ingress place. A next hop of `tabulate`
         # says where the packet comes in; it leaves by the far end of that arc.
-        next_hop = self.walks.tabulation.next_hop[..., WITHOUT_FAILURE]
-        comes_in_by = (next_hop >> LINK_BITS) * self.arcs_a_switch + (next_hop & LINK_MASK)
-        leaves_by = self.far_arc[np.where(next_hop >= 0, comes_in_by, 0)]
-        next_arc = np.pad(np.where(next_hop >= 0, leaves_by, DROP), two_classes_more)
-        # DROP and DELIVER are -2 and -1, and as indices they stand for the last two classes.
-        next_arc[:, DROP], next_arc[:, DELIVER] = DROP, DELIVER
+        hop = self.walks.tabulation.next_hop[..., WITHOUT_FAILURE]
+        exists = hop >= 0
+        comes_in_by = switch_of(hop) * self.arcs_a_switch + ingress_of(hop)
+        leaves_by = self.far_arc[np.where(exists, comes_in_by, 0)]
+        next_arc = np.pad(np.where(exists, leaves_by, DROP), two_classes_more)
+        next_arc[:, self.drop_class], next_arc[:, self.deliver_class] = DROP, DELIVER
         # [S, C + 2, N], the arcs of the links that classes name.
         first_arc = np.arange(self.switches)[:, None, None] * self.arcs_a_switch
         named = np.where(p.order >= 0, first_arc + p.order, DROP)
@@ -191,7 +207,7 @@ class ManyPackets:
         """
         count = self.class_numbers_a_switch
         first = np.arange(0, self.switches * count, count, dtype=np.int32)
-        # DROP and DELIVER are negative, and count from the end of a switch's numbers.
+        # DROP is -2 and DELIVER is -1: C + 2 more are `drop_class` and `deliver_class`.
         number = egress + np.where(egress < 0, np.int16(count), np.int16(0))
         numbers: Array = first + number
         return numbers
@@ -217,6 +233,7 @@ class ManyPackets:
 
     def switches_spread(self, egress: Egress) -> Array:
         """Whether switches spread marked packets of some classes: bool[D, S], as `egress`."""
+        # DROP is the least number in place of a class, and so has the first place.
         by_class = np.array([spreads(self.program, c) for c in range(DROP, self.classes)])
         switch_spreads: Array = by_class[egress.astype(np.intp) - DROP]
         return switch_spreads

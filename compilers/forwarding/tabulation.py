@@ -17,7 +17,7 @@ Letters in the loops: p the program, s a switch, c an egress class, k a link.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -60,14 +60,14 @@ def packed_hop(p: Program, s: int, k: int) -> int:
 
 
 @inlined_loop
-def switch_of(hop: int) -> int:
-    """The switch of a next hop; negative for DROP and SEVERAL."""
+def switch_of(hop: Any) -> Any:
+    """The switch of a next hop, or those of an array; negative for DROP and SEVERAL."""
     return hop >> LINK_BITS
 
 
 @inlined_loop
-def ingress_of(hop: int) -> int:
-    """The link by which packets come in at the switch of a next hop."""
+def ingress_of(hop: Any) -> Any:
+    """The link by which packets come in at the switch of a next hop, or those of an array."""
     return hop & LINK_MASK
 
 
