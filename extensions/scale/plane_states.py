@@ -5,6 +5,10 @@ what is down. `compilers.proof.local.class_cases` tabulates the states of an egr
 *cases*: the link that is down, and the link that packets take then. Here each case of each class is
 looked at once, instead of once for each destination.
 
+At its first switch a packet of a host has one or more *choices*: the entries of the class among
+which load is balanced. One is the minimal link; another link is a *detour*. The *summary* of a
+class has the number of its choices, and whether one of them is a detour, as bits of one number.
+
 A switch with K links has two classes for each link k. Class k serves the two-hop destinations over
 link k: those *behind* the link. Class K + k serves one destination only, the neighbour at the other
 end of link k: it is *direct*. The *apex* of a link s-u is the third switch of the triangle on this
@@ -28,7 +32,7 @@ cases. The drawings have v where it usually is, on the minimal path:
 *Behind: d is two links from s.*
 
 1. The minimal path from u to d has at most two links. It does not go over s, which is not adjacent
-   to d.
+   to d. This holds for a detour over u, too, which so has at most three links.
 2. It goes over v only if v is adjacent to u and to d. Then v is the common neighbour of s and d,
    which is the next switch on the minimal path from s. And s, u and v are a triangle: u is the apex
    of s-v. So if switches may be down, u must not be this apex.
@@ -103,33 +107,49 @@ def plane_states(
         kinds: the kinds of failures: `link`, `node` or both.
     """
     egress, most_links = build.tables.routes.egress, build.wiring.far.shape[1]
-    if not isinstance(egress, LineEgress) or egress.direct != most_links or build.forwarding.marks:
+    # A marked packet leaves u by a random link, so the minimal path of step 1 is not its path.
+    if build.forwarding.marks:
         return None
+    # All steps need classes that are told by their link: k behind the link, K + k direct.
+    if not isinstance(egress, LineEgress) or egress.direct != most_links:
+        return None
+    # All steps need one minimal path, and at most one common neighbour, of any two switches.
     classes = TwoLinkClasses.of(build)
-    if classes is None:
+    if classes is None or not _are_numbered_by_link(classes):
         return None
     states = class_states(build, np.array([kind in kinds for kind in PROVABLE_KINDS]))
     is_cabled = build.wiring.far >= 0
-    # The summaries of classes k, for destinations behind link k, and of direct classes K + k.
     behind, direct = states.summary[:, :most_links], states.summary[:, most_links : 2 * most_links]
-    if has_detours(direct[is_cabled]).any() or not _are_numbered_by_link(classes):
+    # Steps 3 to 6 count the links of repairs only. So while all is up, a packet to a neighbour must
+    # take the link to it. Detours to two-hop destinations are in step 1.
+    if has_detours(direct[is_cabled]).any():
         return None
     if not _behind_is_repaired(classes, states, kinds):
         return None
     stretch = _direct_stretch(classes, states, kinds)
     if stretch is None:
         return None
-    # For each class and each of its destinations, hosts choose among the balanced links.
-    choices = choice_count(states.summary) * classes.destinations_behind
-    choices[:, most_links : 2 * most_links] += np.where(is_cabled, choice_count(direct), 0)
     one_more_link = bool(has_detours(behind[is_cabled]).any())
     return LocalProof.of_all(
         switches=len(build.wiring.far),
-        choices=int(choices.sum()),
+        choices=_choices_of_all_pairs(classes, states),
         hop_counts=hop_counts,
         longest=DIAMETER + one_more_link,
         stretch=stretch,
     )
+
+
+def _choices_of_all_pairs(classes: TwoLinkClasses, states: ClassStates) -> int:
+    """How many choices packets of hosts have at their first switch, over all pairs of switches.
+
+    Each class has its choices for each of its destinations.
+    """
+    of_class = choice_count(states.summary)
+    choices = int((of_class * classes.destinations_behind).sum())
+    # `destinations_behind` leaves out the neighbour that each direct class serves.
+    is_cabled = states.program.far >= 0
+    most_links = is_cabled.shape[1]
+    return choices + int(of_class[:, most_links : 2 * most_links][is_cabled].sum())
 
 
 def _are_numbered_by_link(classes: TwoLinkClasses) -> bool:
@@ -190,12 +210,12 @@ def _cases(states: ClassStates, switch: Numbers, class_number: Numbers) -> Itera
 def _behind_is_repaired(
     classes: TwoLinkClasses, states: ClassStates, kinds: tuple[str, ...]
 ) -> bool:
-    """Whether packets for two-hop destinations arrive in all cases (claims 1 and 2)."""
+    """Whether packets for two-hop destinations arrive in all cases (steps 1 and 2)."""
     switch, class_link = np.nonzero(states.program.far >= 0)
     for cases in _cases(states, switch, class_link):
         link = class_link[cases.index]
         if cases.is_lost.any():
-            return False
+            return False  # there is no u
         # 2: the path from u goes over v if v is the next switch, and u the apex of the link s-v.
         apex = classes.apex_link[switch[cases.index], link]
         goes_over_v = (cases.link_down == link) & (apex == cases.link_taken)
@@ -216,14 +236,14 @@ def _direct_stretch(
     stretch = {kind: np.ones(len(far), np.int64) for kind in kinds}
     for all_cases in _cases(states, s, far.shape[1] + k):
         if all_cases.is_lost.any():
-            return None
+            return None  # there is no u
         # The minimal link leads to d itself, and no packet for d comes in from d.
         cases = all_cases.where(~all_cases.came_by_minimal)
         switch, direct_link = s[cases.index], k[cases.index]
         # 3: u is the apex of the link s-d.
         in_triangle = apex[switch, direct_link] == cases.link_taken
         # 4: u gets a packet whose minimal path leads back over the link from u to s, `link_to_s`.
-        # The class of that path has the number of this link.
+        # The class of that path has the number of this link. x is not s, and not the apex of s-u.
         u, link_to_s = far[switch, cases.link_taken], classes.far_link[switch, cases.link_taken]
         link_to_x = states.bounce_link[u, link_to_s]
         x_is_s, x_is_apex = link_to_x == link_to_s, link_to_x == apex[u, link_to_s]
