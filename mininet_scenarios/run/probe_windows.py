@@ -7,16 +7,20 @@ the tables deliver it counts as a loss of that event. `timeline` opens the windo
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from mininet_scenarios.scenario.check import Check, Mismatch
 from mininet_scenarios.scenario.observations import ProbePackets
+from mininet_scenarios.scenario.outage import BuildChange
 from mininet_scenarios.scenario.scenario_file import ExpectInMoment
 from mininet_scenarios.scenario.timeline_events import TimelineCase
 from mininet_scenarios.verdict.result import ProbeHistory
 
+WindowKind = Literal["before", "event", "undo"]
+"""The values of `Window.kind`."""
 FLIGHT_TIME = 0.05
 """Seconds that a packet may be on its way: one that left so long before an event may meet it."""
 CONVERGED_WITHIN = 1.0
@@ -31,6 +35,9 @@ SHORTEST_STRETCH = 0.05
 class Window:
     """The time from an event to the next."""
 
+    kind: WindowKind
+    """What begins the window: an `event` of the scenario; `undo` of one, which has no checks; or
+    nothing, `before` the first event."""
     what: str
     """The event in words, for reports."""
     begin: float
@@ -41,8 +48,15 @@ class Window:
     """
     most_hops: NDArray[np.int16]
     """int16[n], the most links of these packets."""
-    case: TimelineCase | None = None
-    """The event; None where one is undone, and for the time before the first."""
+    case: TimelineCase | None
+    """The event; None for other kinds than `event`."""
+    row: int | None
+    """The event's row in `Result.events`; None for other kinds than `event`."""
+
+    @property
+    def begins_move(self) -> bool:
+        """Whether the event moves the fabric to another build."""
+        return self.case is not None and isinstance(self.case.event, BuildChange)
 
     def packets(self, probed: ProbePackets, names: list[str], end: float) -> WindowPackets:
         """The packets of this window.

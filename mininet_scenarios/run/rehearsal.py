@@ -219,8 +219,8 @@ class _Rehearsal:
             return self.examiner.prediction
         timeline = Timeline(self.plan, self.examiner, self.engine, self._step, self.result)
         prediction = timeline.run()
-        self.examiner = timeline.current_examiner
-        if timeline.moved:
+        self.examiner = timeline.fabric.current_examiner
+        if timeline.fabric.moved:
             for version in self.engine.versions:
                 self._every_pair(version, NEW_BUILD)
             self._exercise(NEW_BUILD)

@@ -9,7 +9,8 @@ many packets are sent also before other events, the probe runs while nothing hap
 down until it loses nothing by itself.
 
 An event may move the fabric to another build. Until all switches hold it, the prediction is what
-every mixture of both builds promises. From then on it is what the new build's tables do.
+every mixture of both builds promises. From then on it is what the new build's tables do
+(`fabric_state`).
 """
 
 from __future__ import annotations
@@ -21,10 +22,12 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
+from mininet_scenarios.run.fabric_state import FabricState
 from mininet_scenarios.run.probe_calibration import UNCALIBRATED_RATE, clean_interval
 from mininet_scenarios.run.probe_windows import (
     FLIGHT_TIME,
     Window,
+    WindowKind,
     convergence_limit,
     probe_history,
     rate_check,
@@ -32,9 +35,9 @@ from mininet_scenarios.run.probe_windows import (
 )
 from mininet_scenarios.run.rehearsal_plan import Plan
 from mininet_scenarios.scenario.check import Check, Mismatch
-from mininet_scenarios.scenario.engine import Engine, HostPair, HostSample, Step
+from mininet_scenarios.scenario.engine import Engine, HostPair, Step
 from mininet_scenarios.scenario.observations import SILENT, ControllerRepair, Counts
-from mininet_scenarios.scenario.outage import BuildChange, ControllerChange, Event, Outage
+from mininet_scenarios.scenario.outage import BuildChange, ControllerChange, Event
 from mininet_scenarios.scenario.timeline_events import TimelineCase
 from mininet_scenarios.verdict.checks import Examiner
 from mininet_scenarios.verdict.predict import Prediction
@@ -83,18 +86,8 @@ class Timeline:
         """
         self.plan, self.scenario = plan, plan.scenario
         self.engine, self.step, self.result = engine, step, result
-        self.first_examiner = self.current_examiner = examiner
-        """Compare observations with the first build, and with the one that the fabric holds now,
-        both without failures."""
-        self.outage = Outage()
-        """The switches and links that are out of order now."""
-        self.next_examiner: Examiner | None = None
-        """Compares observations with the build that the fabric moves to; None while it does not
-        move."""
-        self.controlled = engine.controlled
-        """Whether a controller runs."""
-        self.repaired_outage = Outage()
-        """The failures that the controller has routed around."""
+        self.fabric = FabricState(plan, examiner, engine.controlled)
+        """What the fabric holds, and what of it is out of order."""
         self.windows: list[Window] = []
         """The windows of the probe; the last one is open."""
         self.probed_pairs: list[HostPair] | None = None
@@ -106,12 +99,6 @@ class Timeline:
         self.checks: dict[str, Check] = {}
         """By name, the checks of all rounds; checks of the same name are added up."""
 
-    @property
-    def moved(self) -> bool:
-        """Whether the fabric holds another build than the first, without failures."""
-        is_undamaged = self.outage == Outage() and self.next_examiner is None
-        return is_undamaged and self.current_examiner is not self.first_examiner
-
     def run(self) -> Prediction:
         """Let all events happen in their order, and enter their outcomes into the result.
 
@@ -120,7 +107,8 @@ class Timeline:
         """
         cases, result = self.plan.cases, self.result
         self._start_probe()
-        self._open_window("before anything happens", self.begin, self.current_examiner.prediction)
+        undamaged = self.fabric.current_examiner.prediction
+        self._open_window("before", "before anything happens", self.begin, undamaged)
         number = 0
         for step, (group, group_cases) in enumerate(groupby(cases, lambda case: case.group), 1):
             events = list(group_cases)
@@ -130,15 +118,16 @@ class Timeline:
                     # Packets are sent after an event unless the next one follows soon. After the
                     # count `number`, `cases[number]` is that next one.
                     next_follows_soon = number < len(cases) and cases[number].soon
-                    result.events.append(self._run_event(case, not next_follows_soon))
+                    outcome = self._run_event(case, sends_packets=not next_follows_soon)
+                    result.events.append(outcome)
                     progress(done, len(events))
         result.checks += self.checks.values()
         if self.probed_pairs is not None:
             with self.step("probe", "wait for the last packets of the probe"):
                 self._stop_probe()
-        return self._predicted()
+        return self.fabric.predicted()
 
-    def _run_event(self, case: TimelineCase, sends_packets: bool) -> EventOutcome:
+    def _run_event(self, case: TimelineCase, *, sends_packets: bool) -> EventOutcome:
         """Apply an event on the engine; returns its row of the result.
 
         Args:
@@ -147,7 +136,7 @@ class Timeline:
         """
         if case.at is not None:
             self.engine.wait(self.begin + case.at - self.engine.now())
-        prediction = self._apply(case.what, case.event, case)
+        prediction = self._apply("event", case.what, case.event, case)
         # `_apply` has opened the window of this event, at the time of the event.
         outcome = EventOutcome(case.what, round(self.windows[-1].begin - self.begin, 3))
         if case.undo is None:
@@ -158,7 +147,7 @@ class Timeline:
                 end = self.windows[-1].begin + convergence_limit(case.expect) + LEAD
                 self.engine.wait(max(LEAD, end - self.engine.now()))
         if case.undo:
-            self._apply(f"{case.what}, undone", case.undo, None)
+            self._apply("undo", f"{case.what}, undone", case.undo)
             self.engine.settle(self.scenario.patience)
         return outcome
 
@@ -173,16 +162,14 @@ class Timeline:
             outcome: the event's row in the result; returned with the outcomes.
         """
         refusal = self.engine.settle(self.scenario.patience)
-        repair = self.engine.repaired() if self._repairs else ControllerRepair()
+        repair = self.engine.repaired() if self.fabric.controller_repairs else ControllerRepair()
         if repair.suppressed:
-            self.repaired_outage = replace(
-                self.repaired_outage, links=self.repaired_outage.links | repair.suppressed
-            )
-            prediction = self._predicted()
-        if self.next_examiner is not None and self.controlled:
+            self.fabric.suppress(repair.suppressed)
+            prediction = self.fabric.predicted()
+        if self.fabric.next_examiner is not None and self.fabric.controlled:
             prediction = self._end_move(case, refusal)
         packets = self._send_round(case, prediction)
-        if case.undo is None and self.current_examiner is self.first_examiner:
+        if case.undo is None and self.fabric.current_examiner is self.fabric.first_examiner:
             reached = PairsReached.of(case.what, packets.expected, packets.reached)
             self.result.reached[case.moment] = reached
         return replace(
@@ -195,45 +182,27 @@ class Timeline:
             seconds_to_repair=None if repair.seconds is None else round(repair.seconds, 4),
         )
 
-    def _apply(self, what: str, event: Event, case: TimelineCase | None) -> Prediction:
+    def _apply(
+        self, kind: WindowKind, what: str, event: Event, case: TimelineCase | None = None
+    ) -> Prediction:
         """Apply an event, and open its window; returns what the tables do now.
 
         Args:
+            kind: the kind of its window.
             what: the event in words.
             event: the event.
             case: the case of the scenario that it is; None when an event is undone.
         """
-        self.outage = self.outage.after(event)
-        if isinstance(event, ControllerChange):
-            self.controlled = event.running
-        if self._repairs:
-            self.repaired_outage = self.outage.links_around
-        if isinstance(event, BuildChange):
-            build = self.plan.build(event.build)
-            hosts = HostSample.of(build, self.scenario.hosts)
-            self.next_examiner = Examiner(Prediction.of(build), hosts)
-        prediction = self._predicted()
+        self.fabric.apply(event)
+        prediction = self.fabric.predicted()
         if isinstance(event, ControllerChange) and event.round is not None:
             # The engine waits for the round. A loss until then belongs to the window of the move.
             self.engine.apply(event)
-            self._open_window(what, self.engine.now(), prediction, case)
+            self._open_window(kind, what, self.engine.now(), prediction, case)
         else:
-            self._open_window(what, self.engine.now(), prediction, case)
+            self._open_window(kind, what, self.engine.now(), prediction, case)
             self.engine.apply(event)
         return prediction
-
-    @property
-    def _repairs(self) -> bool:
-        """Whether a controller runs that routes around failures."""
-        return self.controlled and self.scenario.repair
-
-    def _predicted(self) -> Prediction:
-        """What the tables do now; during a move, what any mixture of both builds does."""
-        prediction = self.current_examiner.prediction.under(self.outage, self.repaired_outage)
-        if self.next_examiner is None:
-            return prediction
-        after_move = self.next_examiner.prediction.under(self.outage, self.repaired_outage)
-        return prediction.during_move(after_move)
 
     def _end_move(self, case: TimelineCase, refusal: str) -> Prediction:
         """Add the check that the fabric has moved; returns what the tables do now.
@@ -245,40 +214,49 @@ class Timeline:
         mismatch = Mismatch("the fabric", "moved", f"taken back: {refusal}")
         check = Check(f"{case.group}: moved", 1, int(not refusal), (mismatch,) if refusal else ())
         self._add(case, [check])
-        if self.next_examiner and not refusal:
-            self.current_examiner = self.next_examiner
-        self.next_examiner = None
-        return self._predicted()
+        if refusal:
+            self.fabric.take_move_back()
+        else:
+            self.fabric.end_move()
+        return self.fabric.predicted()
 
     def _open_window(
-        self, what: str, begin: float, prediction: Prediction, case: TimelineCase | None = None
+        self,
+        kind: WindowKind,
+        what: str,
+        begin: float,
+        prediction: Prediction,
+        case: TimelineCase | None = None,
     ) -> None:
         """Open the window of an event for the probe, if one runs.
 
         During a move, nothing is promised to the pairs of a host that the next build lacks.
         """
         probed = self.probed_pairs or ()
-        pairs = self.current_examiner.hosts.switch_pairs(probed)
+        pairs = self.fabric.current_examiner.hosts.switch_pairs(probed)
         switches = pairs.source, pairs.destination
         promised = pairs.take_part
-        if self.next_examiner is not None:
-            promised = promised & self.next_examiner.hosts.switch_pairs(probed).take_part
+        if self.fabric.next_examiner is not None:
+            promised = promised & self.fabric.next_examiner.hosts.switch_pairs(probed).take_part
         fewest = np.where(promised, prediction.fewest_hops[switches], SILENT)
         most = np.where(pairs.take_part, prediction.most_hops[switches], 0)
-        self.windows.append(Window(what, begin, fewest, most, case))
+        # The event has no row yet: it gets the next one when it has run.
+        row = len(self.result.events) if kind == "event" else None
+        self.windows.append(Window(kind, what, begin, fewest, most, case, row))
 
     def _send_round(self, case: TimelineCase, prediction: Prediction) -> PacketRound:
         """Send a packet over each pair whose switches have power, and enter the checks.
 
         Packets that may be lost have a round of their own, whose loads are not compared.
         """
-        hosts = self.current_examiner.hosts
+        current = self.fabric.current_examiner
+        hosts = current.hosts
         examiner = Examiner(prediction, hosts)
-        powered = self.outage.up(self.current_examiner.build.wiring.names)[hosts.switch]
+        powered = self.fabric.outage.up(current.build.wiring.names)[hosts.switch]
         sent = powered[:, None] & powered & ~np.eye(len(powered), dtype=bool)
         expected = sent & (examiner.fewest_hops >= 0)
         longest = np.full(sent.shape, SILENT)
-        compares_loads = self.probed_pairs is None and self.next_examiner is None
+        compares_loads = self.probed_pairs is None and self.fabric.next_examiner is None
         for pairs, with_loads in ((expected, compares_loads), (sent & ~expected, False)):
             if pairs.any():
                 counts = pairs.astype(np.int64)
@@ -309,7 +287,8 @@ class Timeline:
 
     def _start_probe(self) -> None:
         """Start the scenario's probe, if it has one, and the clock of its events."""
-        probe, hosts = self.scenario.traffic.probe, self.current_examiner.hosts
+        probe, examiner = self.scenario.traffic.probe, self.fabric.current_examiner
+        hosts = examiner.hosts
         if probe is None:
             self.begin = self.engine.now()
             return
@@ -320,7 +299,7 @@ class Timeline:
         self.probed_pairs, self.interval = hosts.pairs(pairs), probe.interval
         moves = any(isinstance(case.event, BuildChange) for case in self.plan.cases)
         if moves or len(pairs) / probe.interval > UNCALIBRATED_RATE:
-            delivered = hosts.pairs(pairs[(self.current_examiner.fewest_hops >= 0)[tuple(pairs.T)]])
+            delivered = hosts.pairs(pairs[(examiner.fewest_hops >= 0)[tuple(pairs.T)]])
             clean = clean_interval(self.engine, delivered, probe.interval, self.step)
             self.interval, self.result.slowed = clean.interval, clean.faults
         self.engine.probe_start(self.probed_pairs, self.interval)
@@ -337,21 +316,19 @@ class Timeline:
         probed = self.engine.probe_stop()
         result.probe_history = probe_history(probed, self.begin)
         names = [f"{source} → {destination}" for source, destination in self.probed_pairs]
-        rows = iter(range(len(result.events)))
         for window, end in zip(self.windows, ends, strict=True):
-            is_undone = window.case is None and window is not self.windows[0]
-            if is_undone:
+            if window.kind == "undo":
                 continue
             packets = window.packets(probed, names, end)
             result.checks += window_checks(window, packets)
-            if window.case is None:
+            if window.row is None:
                 continue
-            if isinstance(window.case.event, BuildChange):
+            if window.begins_move:
                 due = int((end - window.begin) / self.interval / 2)
                 result.checks.append(rate_check(window, packets, due))
-            row, losses = next(rows), packets.count(packets.lost)
-            result.events[row] = replace(
-                result.events[row],
+            losses = packets.count(packets.lost)
+            result.events[window.row] = replace(
+                result.events[window.row],
                 lost=int(losses.sum()),
                 most_lost_of_a_pair=int(losses.max(initial=0)),
                 seconds_to_converge=round(packets.converged, 3),
