@@ -1,12 +1,22 @@
 """What the neighbour at each link can do for the packets of each egress class, by a search.
 
 The *choices* of a destination at a switch are three sets of links (`LinkChoices`). Let u be the
-switch, v its next hop and r a neighbour:
+switch, v its next hop and r another neighbour:
 
-- r *repairs* if its path comes neither to u nor to v;
 - r is *loop-free* if its path does not come to u again;
-- r is an *alternate* if it may share the traffic that enters at u. It is loop-free, and meets the
-  conditions that the balance adds (`Forwarding`).
+- r *repairs* if it is loop-free and its path does not come to v, which may be down;
+- r is an *alternate* if it may share the traffic that enters at u. It is loop-free, or any r where
+  the balance marks packets, and meets the conditions that the balance adds (`Forwarding`).
+
+For example, in the ring 0-1-2-3-0 let u = 0 and r = 3. Towards d = 2 let v = 1: the path of r is
+3-2, so r repairs. Towards d = 1, which is v itself, the path of r is 3-0-1 or 3-2-1, as the tables
+say. If it is 3-0-1, r is not loop-free. If it is 3-2-1, r repairs the link 0-1; that no path to v
+avoids v is no matter.
+
+Where packets are shared at every hop, the path of r is any shortest one. If u is a next hop of r, a
+packet from u makes a *U-turn* at r: r does not send it back, but to the first usable switch w of a
+list of candidates (`ClassPaths.u_turn`). Then r is loop-free if there is such a w, and the paths
+that have to avoid v are those from w.
 
 `split_by_choices` takes minimal tables, and splits their classes so that all destinations of a
 class have the same next hop and the same choices. `compilers.routing.choose` calls it.
@@ -113,7 +123,7 @@ def _split_rows(paths: ClassPaths, switch: int, forwarding: Forwarding) -> _Spli
     keys = np.column_stack((old_class, np.packbits(links.reshape(len(rows.keys), -1), axis=1)))
     distinct_keys, key_of_row = np.unique(keys, axis=0, return_inverse=True)
     # By distinct key: the first one of each old class keeps its number, and the others get numbers
-    # after all old classes.
+    # after all old classes. For example, keys of the old classes 0, 0, 1, 1 get 0, 2, 1, 3.
     old_number = distinct_keys[:, 0].astype(np.int64)
     is_first = np.r_[True, old_number[1:] != old_number[:-1]]
     new_number = np.where(is_first, old_number, len(old_ports) - 1 + np.cumsum(~is_first))
@@ -128,35 +138,73 @@ def _split_rows(paths: ClassPaths, switch: int, forwarding: Forwarding) -> _Spli
 def _choices_at(paths: ClassPaths, switch: int, forwarding: Forwarding) -> LinkChoices:
     """Return what each neighbour of a switch can do for packets to each destination, bool[K, D]."""
     minimal = paths.walk(np.array([switch]))
-    neighbours = paths.neighbours(switch)
     # The path of a packet that the switch sends to a neighbour, by the switch after each link.
-    steps = paths.walk(neighbours)
+    steps = paths.walk(paths.neighbours(switch))
     next_hop = minimal[1]
-    direct = next_hop == paths.destinations
+    loop_free, avoids_next_hop = _switches_avoided(paths, switch, next_hop, steps)
+    # A next hop that is the destination cannot be avoided: there the link to it is repaired.
+    repair = loop_free & (avoids_next_hop | (next_hop == paths.destinations))
+    alternate = _alternates(paths, forwarding, loop_free, minimal, steps)
+    return LinkChoices(repair=repair, alternate=alternate, loop_free=loop_free)
+
+
+def _switches_avoided(
+    paths: ClassPaths, switch: int, next_hop: Numbers, steps: list[Numbers]
+) -> tuple[Bits, Bits]:
+    """Return whether the path of each neighbour avoids this switch, and the next hop.
+
+    Args:
+        paths: the minimal paths.
+        switch: the switch u of the module's text.
+        next_hop: int32[1, D], its next hop v, which itself does not count as loop-free.
+        steps: the paths of its neighbours (`ClassPaths.walk`).
+
+    Returns:
+        bool[K, D] twice: whether a neighbour is loop-free; and whether its path avoids v.
+    """
+    neighbours = paths.neighbours(switch)
     is_other = neighbours != next_hop
-    if paths.shared_at_every_hop:
-        turn = paths.u_turn(switch, neighbours)
-        loop_free = is_other & (~turn.is_returned | (turn.next_switch >= 0))
-        goes_to = np.where(turn.is_returned, turn.next_switch, neighbours)
-        avoids_next_hop = ~paths.meets(goes_to, next_hop)
-    else:
+    if not paths.shared_at_every_hop:
         loop_free = is_other & ~paths.meets(neighbours, switch, steps)
-        avoids_next_hop = ~paths.meets(neighbours, next_hop, steps)
-    # A next hop that is the destination cannot be avoided.
-    repair = loop_free & (avoids_next_hop | direct)
-    # A packet for an adjacent switch takes the minimal path only (PolarFly paper, §VII), unless the
-    # balance bounces packets.
-    alternate = loop_free if forwarding.bounces else loop_free & ~direct
+        return loop_free, ~paths.meets(neighbours, next_hop, steps)
+    turn = paths.u_turn(switch, neighbours)
+    loop_free = is_other & (~turn.is_returned | (turn.next_switch >= 0))
+    goes_to = np.where(turn.is_returned, turn.next_switch, neighbours)
+    return loop_free, ~paths.meets(goes_to, next_hop)
+
+
+def _alternates(
+    paths: ClassPaths,
+    forwarding: Forwarding,
+    loop_free: Bits,
+    minimal: list[Numbers],
+    steps: list[Numbers],
+) -> Bits:
+    """Return which neighbours of a switch may share the traffic that enters there, bool[K, D].
+
+    Args:
+        paths: the minimal paths.
+        forwarding: the conditions of the balance.
+        loop_free: bool[K, D], the neighbours that are loop-free.
+        minimal: the paths of the switch (`ClassPaths.walk`).
+        steps: the paths of its neighbours.
+    """
+    next_hop = minimal[1]
     if forwarding.marks:
         # Any other neighbour, even one whose path leads back: it spreads marked packets.
-        alternate = np.broadcast_to(is_other, loop_free.shape)
+        alternate: Bits = np.broadcast_to(steps[0] != next_hop, loop_free.shape)
+    elif forwarding.bounces:
+        alternate = loop_free
+    else:
+        # A packet for an adjacent switch takes the minimal path only (PolarFly paper, §VII).
+        alternate = loop_free & (next_hop != paths.destinations)
     if forwarding.alternates == "shortest":
         links_left = np.sum([switches != paths.destinations for switches in steps], axis=0)
         minimal_links = np.sum([switches != paths.destinations for switches in minimal], axis=0)
         alternate = alternate & (links_left < minimal_links)
     if forwarding.disjoint:
         alternate = alternate & ~_shares_link(steps, minimal)
-    return LinkChoices(repair=repair, alternate=alternate, loop_free=loop_free)
+    return alternate
 
 
 def _shares_link(walks: list[Numbers], minimal: list[Numbers]) -> Bits:
