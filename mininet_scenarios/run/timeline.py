@@ -109,14 +109,14 @@ class Timeline:
         self._start_probe()
         undamaged = self.fabric.current_examiner.prediction
         self._open_window("before", "before anything happens", self.begin, undamaged)
-        number = 0
+        number = 0  # of the events that have begun
         for step, (group, group_cases) in enumerate(groupby(cases, lambda case: case.group), 1):
             events = list(group_cases)
             with self.step(f"event {step}", group) as progress:
                 for done, case in enumerate(events, 1):
                     number += 1
-                    # Packets are sent after an event unless the next one follows soon. After the
-                    # count `number`, `cases[number]` is that next one.
+                    # Packets are sent after an event unless the next one, `cases[number]`, follows
+                    # soon.
                     next_follows_soon = number < len(cases) and cases[number].soon
                     outcome = self._run_event(case, sends_packets=not next_follows_soon)
                     result.events.append(outcome)
@@ -256,6 +256,7 @@ class Timeline:
         sent = powered[:, None] & powered & ~np.eye(len(powered), dtype=bool)
         expected = sent & (examiner.fewest_hops >= 0)
         longest = np.full(sent.shape, SILENT)
+        # The packets of a probe load the links, too. During a move the paths are not determined.
         compares_loads = self.probed_pairs is None and self.fabric.next_examiner is None
         for pairs, with_loads in ((expected, compares_loads), (sent & ~expected, False)):
             if pairs.any():
@@ -293,7 +294,7 @@ class Timeline:
             self.begin = self.engine.now()
             return
         pairs = np.argwhere(hosts.every_pair())
-        if 0 < probe.pairs < len(pairs):
+        if 0 < probe.pairs < len(pairs):  # some pairs, drawn at random; 0 stands for all
             random = np.random.default_rng(probe.seed)
             pairs = pairs[np.sort(random.permutation(len(pairs))[: probe.pairs])]
         self.probed_pairs, self.interval = hosts.pairs(pairs), probe.interval
