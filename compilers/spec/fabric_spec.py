@@ -238,7 +238,8 @@ class ControlPlaneSpec(Model):
     for the system."""
     gtsm: bool | None = None
     """Whether BGP sessions have TTL security (RFC 5082). Default: true with eBGP, unless a system
-    of the fabric cannot have it, or FRR has BFD with another system."""
+    of the fabric cannot have it, or the fabric has BFD and combines FRR with another BGP
+    implementation (SONiC and Cumulus Linux have FRR's)."""
     unnumbered: bool | None = None
     """Whether links have no addresses: with eBGP (RFC 8950), and on FRR with static routes, too.
     Default: true with FRR or BIRD alone; false with SONiC or Cumulus Linux, and with eBGP in a
