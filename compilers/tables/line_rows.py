@@ -12,6 +12,14 @@ itself have numbers that are smaller by one (the *quadric shift*). K is the numb
 switch, S that of switches, C that of classes. `compilers.routing.plane_minimal` gives these routes
 to fabrics that are too large to store them: q + 1 numbers a switch take the place of S egress
 values.
+
+In ER_2, switch 4 is a quadric with the line 1, 4, 6. So its class 0 leads to switch 1, and its
+class 1 to switch 6. The line of switch 0 is 1, 3, 5. Both lines meet in 1, so the row of switch 4
+for switch 0 has class 0.
+
+A damaged file may state lines that are not those of a plane. Its rows are the same function of the
+lines, so proofs and checks can read them and find what is wrong. Single values and columns are then
+taken from whole rows (`LineEgress.are_ascending_and_mutual`).
 """
 
 from __future__ import annotations
@@ -51,8 +59,9 @@ class LineEgress(ComputedEgress):
 
     def __init__(self, packed: LineProgram) -> None:
         switches, line_length = packed.around.shape
-        self.direct = int(packed.direct[0])
-        self.classes = self.direct + line_length
+        # The number of the first direct class.
+        self.direct_offset = int(packed.direct[0])
+        self.classes = self.direct_offset + line_length
         super().__init__(packed, (switches, switches), empty_egress(0, 0, self.classes).dtype)
         self.line_points = packed.around.astype(np.intp)
         # intp[q + 1], the indices of points on a line.
@@ -83,34 +92,31 @@ class LineEgress(ComputedEgress):
                 two_hop_classes = index_on_line[i].astype(self.dtype).repeat(lines.shape[1])
                 egress[i, self.line_points.take(lines[i], axis=0).ravel()] = two_hop_classes
         row = np.arange(len(number))
-        egress[row[:, None], lines] = index_on_line + self.direct
+        egress[row[:, None], lines] = index_on_line + self.direct_offset
         egress[row, number] = self.local
         return egress
 
     def _cells(self, index: Any) -> Egress:
         """Return the egress value of each pair of a switch and a destination.
 
-        If the stored lines are not the lines of a plane, two of them need not meet in one point.
-        Then the values are taken from whole rows, which are defined for any lines.
-
         Args:
-            index: the switches and the destinations, two arrays of one shape.
+            index: the switches and the destinations, two arrays of one shape; or the switches
+                alone, for whole rows.
         """
-        keys = self.neighbour_keys
-        if len(index) != 2 or keys is None or self.class_at_neighbour is None:
+        if len(index) != 2 or not self.are_ascending_and_mutual:
             egress: Egress = super()._cells(index)
             return egress
         switch, destination = (np.asarray(part).ravel().astype(np.intp) for part in index)
         key = switch * len(self) + destination
-        position = np.minimum(np.searchsorted(keys, key), len(keys) - 1)
-        is_direct = keys[position] == key
+        position = np.minimum(np.searchsorted(self.point_keys, key), self.point_keys.size - 1)
+        is_direct = self.point_keys[position] == key
         index_on_line = np.where(is_direct, position % len(self.index_on_line), -1)
         two_hops = np.flatnonzero(~is_direct)
         index_on_line[two_hops] = self._meeting_indices(switch[two_hops], destination[two_hops])
         quadric_shift = self.quadric[switch] & (self.line_points[switch, index_on_line] > switch)
-        value = index_on_line - quadric_shift + np.where(is_direct, self.direct, 0)
+        value = index_on_line - quadric_shift + np.where(is_direct, self.direct_offset, 0)
         value = np.where(index_on_line < 0, self.no_route, value)
-        value = np.where((index_on_line >= 0) & (switch == destination), self.local, value)
+        value = np.where(switch == destination, self.local, value)
         return value.astype(self.dtype).reshape(index[0].shape)
 
     def _meeting_indices(self, switch: Numbers, destination: Numbers) -> Numbers:
@@ -136,45 +142,61 @@ class LineEgress(ComputedEgress):
 
     def towards(self, destinations: NDArray[np.int64]) -> Egress:
         """Return the egress values of all switches, [S, D], for destinations, int64[D]."""
-        class_at_neighbour = self.class_at_neighbour
-        if class_at_neighbour is None:
+        if not self.are_ascending_and_mutual:
             return np.concatenate([rows[:, destinations] for _, rows in self.blocks()])
+        class_at_neighbour = self.class_at_neighbour
         egress: Egress = np.full((len(destinations), len(self)), self.no_route, self.dtype)
         for column, destination in zip(egress, destinations.tolist(), strict=True):
             line = self.line_points[destination]
             two_hop_classes = class_at_neighbour.take(line, axis=0)
             column[self.line_points.take(line, axis=0).ravel()] = two_hop_classes.ravel()
-            column[line] = class_at_neighbour[destination] + self.dtype.type(self.direct)
+            column[line] = class_at_neighbour[destination] + self.dtype.type(self.direct_offset)
             column[destination] = self.local
         return egress.T
 
     @cached_property
-    def class_at_neighbour(self) -> Egress | None:
+    def are_ascending_and_mutual(self) -> bool:
+        """Whether every line ascends, and every switch is on the lines of all switches on its own.
+
+        The lines of a plane are like this. `_cells` and `towards` rely on it. The switch between s
+        and t is looked for on the lines of s and t, so its own line has to name t. A binary search
+        needs ascending lines, and so does a quadric shift by the comparison of switch numbers. Only
+        `rows` takes other lines, too.
+        """
+        line_points = self.line_points
+        is_ascending = (line_points[:, 1:] > line_points[:, :-1]).all()
+        switch_there = line_points[line_points, self.index_at_neighbour]
+        return bool(is_ascending and (switch_there == np.arange(len(self))[:, None]).all())
+
+    @cached_property
+    def index_at_neighbour(self) -> NDArray[np.int16]:
+        """The index of s on the line of each neighbour line_points[s, j], int16[S, q + 1].
+
+        Arbitrary where s is not on that line. Sorting the entries of all lines by the switch that
+        they name lists the lines on which each switch is.
+        """
+        index = np.empty(self.line_points.shape, np.int16)
+        index.ravel()[stable_order(self.line_points.ravel())] = np.tile(
+            self.index_on_line.astype(np.int16), len(self)
+        )
+        return index
+
+    @cached_property
+    def class_at_neighbour(self) -> Egress:
         """The class by which each neighbour of s sends packets over s, [S, q + 1].
 
         The neighbour is t = line_points[s, j], and the class is the two-hop class of s at t.
-
-        None where some switch t on the line of s does not have s on its own line. This happens only
-        if the stored lines are not the lines of a plane.
         """
-        line_points, switch = self.line_points, np.arange(len(self))[:, None]
-        # [S, q + 1], the index of s on the line of line_points[s, j]: sorting all entries of all
-        # lines by the switch that they name lists the lines on which each switch is.
-        index_on_line = np.empty_like(line_points)
-        index_on_line.ravel()[stable_order(line_points.ravel())] = np.tile(
-            self.index_on_line, len(line_points)
-        )
-        if (line_points[line_points, index_on_line] != switch).any():
-            return None
-        quadric_shift = self.quadric[line_points] & (switch > line_points)
-        classes: Egress = (index_on_line - quadric_shift).astype(self.dtype)
+        switch = np.arange(len(self))[:, None]
+        quadric_shift = self.quadric[self.line_points] & (switch > self.line_points)
+        classes: Egress = (self.index_at_neighbour - quadric_shift).astype(self.dtype)
         return classes
 
     @cached_property
-    def neighbour_keys(self) -> Numbers | None:
-        """One number s·S + t for each t on the line of s, intp[S·(q + 1)]; None if unsorted."""
+    def point_keys(self) -> Numbers:
+        """One number s·S + t for each t on the line of s, intp[S·(q + 1)]; they ascend."""
         keys: Numbers = (np.arange(len(self))[:, None] * len(self) + self.line_points).ravel()
-        return keys if (keys[1:] > keys[:-1]).all() else None
+        return keys
 
     @cached_property
     def quadric(self) -> NDArray[np.bool_]:
@@ -194,7 +216,7 @@ class LineEgress(ComputedEgress):
         two_hop_destinations = (line_length - 2 + self.quadric)[:, None]
         counts = np.zeros((len(self), classes), np.int64)
         counts[:, :line_length] += np.where(has_class, two_hop_destinations, 0)
-        counts[:, self.direct : self.direct + line_length] += has_class
+        counts[:, self.direct_offset : self.direct_offset + line_length] += has_class
         return counts
 
     def row_counts(self) -> NDArray[np.int64]:

@@ -111,7 +111,7 @@ def plane_states(
     if build.forwarding.marks:
         return None
     # All steps need classes that are told by their link: k behind the link, K + k direct.
-    if not isinstance(egress, LineEgress) or egress.direct != most_links:
+    if not isinstance(egress, LineEgress) or egress.direct_offset != most_links:
         return None
     # All steps need one minimal path, and at most one common neighbour, of any two switches.
     classes = TwoLinkClasses.of(build)
