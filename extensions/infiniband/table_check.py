@@ -17,8 +17,6 @@ from extensions.infiniband.lid_walk import LidEnds
 from extensions.infiniband.subnet_files import SubnetFiles
 from extensions.infiniband.table_text import TableText, read_tables
 
-NO_ROW = -1
-"""In place of the row of a LID in a table: the table has none for it."""
 Progress = Callable[[int, int], None] | None
 """Called with (switches done, all switches)."""
 
@@ -74,10 +72,9 @@ class _LidsOfLines:
 def _lids_of_lines(files: SubnetFiles, ends: LidEnds, table: TableText) -> _LidsOfLines:
     """The LIDs of a table's lines; reports lines for unknown ports, and repeated lines."""
     file, last = files.folder / LFTS, len(ends.guid) - 1
-    # The first LID of each line's port. OpenSM may give a port other LIDs than the file has, but
-    # the lowest bits stay: they say which of the port's LIDs the line is for.
-    number = np.searchsorted(ends.guid, table.guid).clip(0, last)
-    number = np.where(ends.port[number] > 0, number + table.lid % files.lids_per_host, number)
+    # `ends` is ordered by GUID, so the LIDs of a port are numbered one after the other.
+    first_of_port = np.searchsorted(ends.guid, table.guid).clip(0, last)
+    number = first_of_port + _index_at_port(ends, first_of_port, table.lid, files.lids_per_host)
     number = number.clip(0, last)
     exists = ends.guid[number] == table.guid
     for row in np.flatnonzero(~exists).tolist():
@@ -89,6 +86,29 @@ def _lids_of_lines(files: SubnetFiles, ends: LidEnds, table: TableText) -> _Lids
         line, stated = table.line + 1 + row, f"{table.guid[row]:#x} again"
         files.differences.add(file, line, stated, "one line for each LID")
     return _LidsOfLines(number, exists)
+
+
+def _index_at_port(
+    ends: LidEnds,
+    first_of_port: NDArray[np.int64],
+    lid: NDArray[np.int64],
+    lids_per_host: int,
+) -> NDArray[np.int64]:
+    """Which of the LIDs of its port each line is for, int64[n].
+
+    OpenSM may give a port other LIDs than the files have. But the first LID of a host is a multiple
+    of the number of LIDs that a host has. With four LIDs each, one host may have 8 to 11 in the
+    files, and 20 to 23 in OpenSM. LID 22 is then its LID 2, as is LID 10. Switches have one LID.
+
+    Args:
+        ends: the LIDs.
+        first_of_port: int64[n], the number of the first LID of each line's port.
+        lid: int64[n], the LID that each line states.
+        lids_per_host: how many LIDs a host has.
+    """
+    is_of_host = ends.port[first_of_port] > 0
+    index: NDArray[np.int64] = np.where(is_of_host, lid % lids_per_host, 0)
+    return index
 
 
 def _add_wrong_ports(
@@ -111,13 +131,13 @@ def _add_wrong_ports(
         stated_port: int16[n], the port towards each LID by the table, or NO_PORT.
         expected_port: int64[n], the port towards each LID by the routes, or NO_PORT.
     """
-    row = np.full(len(ends.guid), NO_ROW)
-    row[lids.number] = np.arange(len(lids.number))
+    row_of_lid = dict(zip(lids.number.tolist(), range(len(lids.number)), strict=True))
     for lid in np.flatnonzero(stated_port != expected_port).tolist():
         layer = f" (LID {ends.layer[lid]})" if files.lid_layers else ""
         stated = f"{switch} to {ends.guid[lid]:#x}{layer} by port {stated_port[lid]}"
-        # A LID without a row is reported at the head of the table.
-        line = table.line + 1 + int(row[lid])
+        line = table.line  # the head of the table
+        if lid in row_of_lid:
+            line += 1 + row_of_lid[lid]
         files.differences.add(files.folder / LFTS, line, stated, f"by port {expected_port[lid]}")
 
 
