@@ -32,7 +32,8 @@ def without_rows(
 ) -> tuple[Routes, NDArray[np.int64]]:
     """Remove the rows that use avoided links.
 
-    A row for the drained switch at the other end of a link that works stays.
+    A row whose destination is the drained neighbour itself stays, if the link to it works: a
+    drained switch passes nothing on, but takes the packets of its own hosts.
 
     Args:
         intact: the build.
@@ -44,23 +45,35 @@ def without_rows(
         The routes, and int64[m, 2], the switch and prefix of each row that was removed.
     """
     routes, wiring = intact.tables.routes, intact.wiring
-    no_link = wiring.far.shape[1]
-    # int64[n, C + 1], the link of each value of `Routes.egress`. The last column is for delivery
-    # and for no route, whose values are larger than every class.
-    link_of_class = intact.link_of_class[at_failures]
-    link_of_value = np.pad(link_of_class, ((0, 0), (0, 1)), constant_values=no_link)
-    values = np.minimum(routes.egress[at_failures], link_of_value.shape[1] - 1)
-    # int64[n, R], the link of each row.
-    link = np.take_along_axis(link_of_value, values.astype(np.intp), axis=1)
-    is_avoided = np.pad(avoided[at_failures], ((0, 0), (0, 1)))  # `no_link` is not avoided
-    n, row = np.nonzero(np.take_along_axis(is_avoided, link, axis=1))
-    switch, link = at_failures[n], link[n, row]
+    link_of_row = _links_of_rows(intact, at_failures)
+    is_avoided = np.pad(avoided[at_failures], ((0, 0), (0, 1)))  # K: no link, so none to avoid
+    n, row = np.nonzero(np.take_along_axis(is_avoided, link_of_row, axis=1))
+    switch, link = at_failures[n], link_of_row[n, row]
     prefix = routes.prefix[routes.group_of(switch), row]
-    removes = dead[switch, link] | (wiring.far[switch, link] != prefix)
+    leads_to_neighbour_itself = wiring.far[switch, link] == prefix
+    removes = dead[switch, link] | ~leads_to_neighbour_itself
     egress = intact.egress.copy()
     egress[switch[removes], row[removes]] = no_route(egress)
     removed = np.column_stack((switch, prefix))[removes].astype(np.int64)
     return replace(routes, egress=egress), removed
+
+
+def _links_of_rows(intact: IntactBuild, switches: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The link of each row of some switches, int64[n, R]; K for delivery and for no route.
+
+    Args:
+        intact: the build.
+        switches: int64[n].
+    """
+    no_link = intact.wiring.far.shape[1]
+    # int64[n, C + 1], the link of each value of `Routes.egress`. The last column is for delivery
+    # and for no route, whose values are larger than every class.
+    link_of_class = intact.link_of_class[switches]
+    link_of_value = np.pad(link_of_class, ((0, 0), (0, 1)), constant_values=no_link)
+    last = link_of_value.shape[1] - 1
+    value = np.minimum(intact.tables.routes.egress[switches], last)
+    links: NDArray[np.int64] = np.take_along_axis(link_of_value, value.astype(np.intp), axis=1)
+    return links
 
 
 @dataclass(frozen=True, slots=True, eq=False)
