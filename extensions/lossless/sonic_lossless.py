@@ -8,6 +8,20 @@ the packet leaves. Class, priority group, queue and PFC priority of a channel ha
 Classes of packets from marked ports take numbers that are free. `pfc_to_pg_map` is left to the
 platform. The platform's map says that a priority group answers for the PFC priority of its number.
 
+With the priorities 3 and 4, the classes 3 and 4 are for packets that stay in their channel, and
+class 1 moves packets from the first channel to the second one. A switch does this with a packet:
+
+    the packet comes in        DSCP    class  priority group  and leaves by  queue  DSCP
+    from a host                26      3      3               any port       3      26
+    by a port without a mark   26      3      3               any port       3      26
+    by a marked port           26      1      3               a marked one   4      34
+    by a marked port           26      1      3               another one    3      26
+    from a switch              34      4      4               any port       4      34
+    by any port                48      6      0               any port       6      48
+    by any port                others  0      0               any port       0      0
+
+With the scheme `hop` all ports send packets as marked ones do.
+
 Names and keys are those of sonic-yang-models. `sonic_buffers` has the tables of buffers.
 """
 
@@ -40,8 +54,9 @@ CNP_DSCP = 48
 """The DSCP of RoCE's congestion notifications. They have a class of their own, which is served
 before all others and is not lossless."""
 BEST_EFFORT_CLASS, CNP_CLASS, CONTROL_CLASS = 0, 6, 7
-"""The traffic classes that are not lossless."""
-LOSSY_DSCP = {BEST_EFFORT_CLASS: 0, CNP_CLASS: CNP_DSCP, CONTROL_CLASS: 56}
+"""The traffic classes that are not lossless. No packet that comes in at a port gets the class of
+control: it is left for packets that the switch itself sends."""
+DSCP_OF_LOSSY_CLASS = {BEST_EFFORT_CLASS: 0, CNP_CLASS: CNP_DSCP, CONTROL_CLASS: 56}
 """The DSCP of each class that is not lossless."""
 WATCHDOG_MILLISECONDS = 200
 """Milliseconds of a pause after which the watchdog drops packets to a host."""
@@ -136,17 +151,26 @@ class SonicQos:
         return [*staying, *moving]
 
     def _maps(self, port_maps: Collection[Entry]) -> dict[str, Table]:
-        """The maps between DSCPs, classes, priority groups, queues and PFC priorities.
+        """The maps that ports have.
 
         Each map that is here is created in the chip, and some chips have room for one only. So
         there are no maps that no port has.
 
+        Args:
+            port_maps: the maps of each port.
+        """
+        used = {(MAPS[key], of_port[key]) for of_port in port_maps for key in MAPS}
+        return {
+            table: {name: entry for name, entry in named.items() if (table, name) in used}
+            for table, named in self._all_maps().items()
+        }
+
+    def _all_maps(self) -> dict[str, Table]:
+        """The maps between DSCPs, classes, priority groups, queues and PFC priorities.
+
         A map that all ports share is called LOSSLESS. Other maps differ between ports of hosts
         (LOSSLESS_HOST); ports that are not marked, where packets keep their channel
         (LOSSLESS_SAME); and marked ports, where they move to the next channel (LOSSLESS_NEXT).
-
-        Args:
-            port_maps: the maps of each port.
         """
         priorities, classes = self.plan.priorities, self._classes()
         moving_class = {
@@ -159,40 +183,37 @@ class SonicQos:
             "LOSSLESS_SAME": {dscp_of(p): p for p in priorities},
             "LOSSLESS_NEXT": {dscp_of(p): moving_class.get(p, p) for p in priorities},
         }
-        priority_of_class = {
-            "LOSSLESS_SAME": {lossless.number: lossless.priority_in for lossless in classes},
+        priority_in = {lossless.number: lossless.priority_in for lossless in classes}
+        priority_out = {
+            "LOSSLESS_SAME": priority_in,
             "LOSSLESS_NEXT": {lossless.number: lossless.priority_out for lossless in classes},
         }
-        lossy_classes = {
-            dscp: number for number, dscp in LOSSY_DSCP.items() if number != CONTROL_CLASS
+        # No DSCP leads to CONTROL_CLASS. Otherwise hosts could put their packets into it.
+        lossy_class_of_dscp = {
+            dscp: number for number, dscp in DSCP_OF_LOSSY_CLASS.items() if number != CONTROL_CLASS
         }
-        lossy_queues = {number: number for number in LOSSY_DSCP}
-        maps = {
+        # Congestion notifications share the priority group of best effort.
+        lossy_priority_groups = {CONTROL_CLASS: CONTROL_CLASS}
+        lossy_queues = {number: number for number in DSCP_OF_LOSSY_CLASS}
+        return {
             "DSCP_TO_TC_MAP": {
-                name: _complete_map(DSCPS, lossy_classes | mapping)
+                name: _complete_map(DSCPS, lossy_class_of_dscp | mapping)
                 for name, mapping in class_of_dscp.items()
             },
             "TC_TO_PRIORITY_GROUP_MAP": {
-                "LOSSLESS": _complete_map(
-                    CLASSES, {CONTROL_CLASS: CONTROL_CLASS} | priority_of_class["LOSSLESS_SAME"]
-                )
+                "LOSSLESS": _complete_map(CLASSES, lossy_priority_groups | priority_in)
             },
             "TC_TO_QUEUE_MAP": {
                 name: _complete_map(CLASSES, lossy_queues | mapping)
-                for name, mapping in priority_of_class.items()
+                for name, mapping in priority_out.items()
             },
             "TC_TO_DSCP_MAP": {
                 name: _complete_map(
-                    CLASSES, LOSSY_DSCP | {c: dscp_of(p) for c, p in mapping.items()}
+                    CLASSES, DSCP_OF_LOSSY_CLASS | {c: dscp_of(p) for c, p in mapping.items()}
                 )
-                for name, mapping in priority_of_class.items()
+                for name, mapping in priority_out.items()
             },
             "MAP_PFC_PRIORITY_TO_QUEUE": {"LOSSLESS": {str(n): str(n) for n in CLASSES}},
-        }
-        used = {(MAPS[key], of_port[key]) for of_port in port_maps for key in MAPS}
-        return {
-            table: {name: entry for name, entry in named.items() if (table, name) in used}
-            for table, named in maps.items()
         }
 
     def _port_maps(self, vertex: int, router: P2pRouter) -> Iterator[tuple[str, Entry]]:
