@@ -685,10 +685,10 @@ def with_installed(
     installed = loaded.installed
     if before or not installed:
         builds = before.builds if before else ()
-        put_aside = last_proved_build(before.folder, builds) if before and before.folder else ()
+        last_builds = last_proved_build(before.folder, builds) if before and before.folder else ()
         if builds:
             require_same_topology(loaded, builds)
-        installed = installed_planes(loaded, builds, put_aside)
+        installed = installed_planes(loaded, builds, last_builds)
     if not ports_stay:
         installed = tuple(replace(plane, port_of_link={}, port_of_host={}) for plane in installed)
     return replace(loaded, installed=installed)

@@ -67,25 +67,23 @@ def _racks_and_units(hardware: Hardware) -> tuple[tuple[str, int], ...]:
 
 
 def installed_planes(
-    loaded: LoadedFabric, builds: Sequence[Build], put_aside: Sequence[Build]
+    loaded: LoadedFabric, builds: Sequence[Build], last_builds: Sequence[Build]
 ) -> tuple[InstalledPlane, ...]:
     """What is installed in each plane: what its build has, with the numbers of the allocations.
 
     Args:
         loaded: the fabric, whose file of allocations goes before the numbers in a build.
         builds: of an earlier compile, one a plane; () without one.
-        put_aside: an earlier build that was put aside. The numbers that it gave stay reserved.
+        last_builds: the proved build that was in the folder before that one, and is kept so that
+            `folder --undo` can put it back; () without one. Its numbers stay reserved, so that they
+            are still free if it comes back.
 
     Raises:
         InputError: file and build are not of one fabric.
     """
     count = loaded.spec.planes
     planes = range(1, count + 1) if count > 1 else (0,)
-    if loaded.allocations and [*loaded.allocations] != [*planes]:
-        required = f"the numbers of {count} planes" if count > 1 else "the numbers of one plane"
-        given = f"those of planes {', '.join(map(str, loaded.allocations))}"
-        todo = "name the file of this fabric, or another one that does not exist yet"
-        raise InputError.of(required, given, todo, str(loaded.allocations_file))
+    _require_planes(loaded, planes)
     if builds:
         installed = [installed_in(build) for build in builds]
     elif loaded.allocations:
@@ -99,10 +97,24 @@ def installed_planes(
             _require_one_fabric(listed, allocations, loaded)
             listed = _with_blocks_in_pools(listed, allocations, loaded.spec.addressing)
             allocations = listed.with_reserved(allocations)
-        if len(put_aside) == count:
-            allocations = allocations.with_reserved(numbers_in(put_aside[i]))
+        if len(last_builds) == count:
+            allocations = allocations.with_reserved(numbers_in(last_builds[i]))
         installed[i] = replace(installed[i], allocations=allocations)
     return tuple(installed)
+
+
+def _require_planes(loaded: LoadedFabric, planes: Sequence[int]) -> None:
+    """Pass when the file of allocations, if there is one, has numbers of these planes.
+
+    Raises:
+        InputError: it has those of other ones.
+    """
+    if loaded.allocations and [*loaded.allocations] != [*planes]:
+        count = len(planes)
+        required = f"the numbers of {count} planes" if count > 1 else "the numbers of one plane"
+        given = f"those of planes {', '.join(map(str, loaded.allocations))}"
+        todo = "name the file of this fabric, or another one that does not exist yet"
+        raise InputError.of(required, given, todo, str(loaded.allocations_file))
 
 
 def _with_blocks_in_pools(
@@ -110,24 +122,30 @@ def _with_blocks_in_pools(
 ) -> Allocations:
     """The numbers of a file; blocks outside the pools begin where they do in the build.
 
-    A file is not taken back when its build is: it still has the blocks that were given up.
+    This happens after a renumbering was given up:
+
+    1. The blocks of a build begin at 10.4.0.0, in the pool 10.0.0.0/8.
+    2. The spec gets the pool 172.16.0.0/12. A compile writes a new build, and into the file that
+       blocks begin at 172.16.0.0.
+    3. `folder --undo` puts the earlier build back. The file stays as it is.
+    4. The earlier spec is compiled. The file states a block outside its pool, so the blocks begin
+       at 10.4.0.0 again, as in the build.
 
     Args:
         listed: the numbers of the file.
         built: the numbers of the build.
         pools: the pools of addresses now.
     """
-    first, built_numbers = dict(listed.of(POOL).used), built.of(POOL).used
+    listed_first, built_first = listed.of(POOL).used, built.of(POOL).used
+    if not listed_first:
+        return listed
+    first = dict(listed_first)
     for word, pool in (("ipv4", pools.ipv4), ("ipv6", pools.ipv6)):
-        if pool and word in first and word in built_numbers:
+        if pool and word in listed_first and word in built_first:
             pool_range = range(int(pool.network_address), int(pool.broadcast_address) + 1)
-            if first[word] not in pool_range and built_numbers[word] in pool_range:
-                first[word] = built_numbers[word]
-    return (
-        replace(listed, numbers={**listed.numbers, POOL: AllocatedNumbers(first)})
-        if first
-        else listed
-    )
+            if listed_first[word] not in pool_range and built_first[word] in pool_range:
+                first[word] = built_first[word]
+    return replace(listed, numbers={**listed.numbers, POOL: AllocatedNumbers(first)})
 
 
 def require_same_topology(loaded: LoadedFabric, builds: Sequence[Build]) -> None:
@@ -184,7 +202,7 @@ def numbers_in(build: Build) -> Allocations:
     if not links:
         links = AllocatedNumbers(numbers_by_key(wiring, link_numbers(wiring, {})))
     numbers = {LINK: links}
-    if not hardware.panels:
+    if not hardware.panels:  # with panels, ribbons and trunks have labels, and cables have none
         cables = cables_of(wiring, hardware)
         keys = zip(cable_keys(cables), cables.number.tolist(), strict=True)
         bundles = zip(bundle_keys(cables), cables.bundles.number.tolist(), strict=True)
