@@ -1,12 +1,23 @@
 """Grammars of configuration files, as data: which statements there are, and what each means.
 
 The grammar of a file is a text next to its template, `templates/TARGET/FILE.grammar`. What comes in
-is such a text, and what goes out is a `Grammar`. `text_engine` reads configurations by the grammar,
-and calls *actors*, which carry out what statements mean.
+is such a text, and what goes out is a `Grammar`. `text_engine` reads configurations by the grammar.
 
-A line is a rule, as in `hostname <name> => fact hostname <name>`: the pattern of a statement, and
-behind `=>` its meaning, verbs with `;` between them. Rules that are indented below another are
-those of its section. `#` begins a comment.
+A line is a rule: the pattern of a statement, and behind `=>` its meaning, verbs with `;` between
+them. Rules that are indented below another are those of its section. `#` begins a comment. An
+example:
+
+    vrf instance <vrf>              => define vrf <vrf>
+    interface <port>                => note <port>
+      no switchport                 => must
+      vrf <vrf>                     => needs vrf <vrf>
+    ip route <prefix> <gateway.>    => route <gateway>
+
+A *difference* is a fault to be reported: here an interface whose section lacks `no switchport`, or
+has `vrf red` without `vrf instance red` above. The engine carries out the verbs `define`, `must`
+and `needs` itself. Other verbs are left to the *actor*, here an object with a method `note`, which
+does with the port what this file needs. Lines of routes are read many at once. Their beginning
+`ip route ` is their *head*. By `ip route 10.0.0.0/24 10.9.0.1` the prefix goes to 10.9.0.1.
 
 Patterns have fields:
 
@@ -22,25 +33,27 @@ Patterns have fields:
 A field `<prefix>`, `<prefix4>` or `<prefix6>` makes a rule one of routes, which numpy reads. No
 other field may be before it. A rule that ends in `**` takes all lines of its section as statements.
 
-The verbs of the engine are about the order of statements. D is a definition, which is words with
-fields. Conditions look at the whole file: `if D` holds if D is defined anywhere, `unless D` if it
-is not. D may be several definitions with & between them. Then `if` holds if all are defined, and
-`unless` if one of them is missing.
+The verbs of the engine are about which statements there are, and in which order. D is a
+definition, which is words with fields, such as `vrf <vrf>`. Conditions look at the whole file:
+`if D` holds if D is defined anywhere, `unless D` if it is not. D may be several definitions with &
+between them. Then `if` holds if all are defined, and `unless` if one of them is missing.
 
     define D            from here on, D is defined
-    needs D             a difference unless D was defined above
-    wants D             a difference unless D is defined anywhere
-    absent D            a difference if D was defined above
+    needs D             a difference unless D was defined above: the device wants it first
+    wants D             a difference unless D is defined anywhere: it may also be below
+    absent D            a difference if D was defined above: this would undo or repeat it
     range A B N         a difference unless the number N, if it is there, is from A to B
     must                a difference if the section has no such statement
     must if|unless D    the same, where the condition holds
     only if|unless D    a difference if the section has such a statement and the condition fails
     iff D               `must if D` and `only if D`
     last                nothing may follow
-    say                 a statement for other readers, in `TextEngine.statement_lines`
+    say                 keeps the statement in `TextEngine.statement_lines` for another reader, as
+                        the reader of BGP
 
-All others are methods of the actor (`text_engine.GrammarActor`), which take the statement and the
-arguments of the verb: words, `#<a>` a number, `@<a>` a port.
+The methods of the actor (`text_engine.GrammarActor`) take the statement and the arguments of the
+verb: words, `#<a>` a number, `@<a>` a port. Many have the verb `fact`: by `fact hostname <name>`
+the file states a *fact* of the kind `hostname`, which is compared with the build.
 
 Directives are lines that begin with `%`:
 
@@ -176,7 +189,9 @@ class Grammar:
     route_heads: tuple[RouteHead, ...]
     """The beginnings of lines of routes, the longest first."""
     statement_heads: tuple[str, ...]
-    """The beginnings of statements that are no routes, where these begin as routes do."""
+    """The beginnings of statements that begin as routes do, and are none. The engine does not read
+    their lines as routes. If `ip route ` is a head, `ip route vrf ` begins a route in a VRF, which
+    has no prefix in this place."""
     complete_facts: tuple[tuple[str, str], ...] = ()
     """The kinds of facts that the file has to state in full, each with its condition: a definition
     that the file has; "" for none."""
