@@ -4,17 +4,28 @@ The check of emitted files calls `read_ovs` for target ovs and for the messages 
 and gets an `EmittedSwitch`. The rows are those of the pipeline in `compilers/targets/openflow`.
 Table 1 has routes, from a prefix to an egress class, which is written into metadata. Table 2 has a
 row for each class, and a row for each ingress port whose packets the class treats in another way.
-These rows lead to groups.
+These rows lead to groups:
 
-Words of `EmittedSwitch`: an *entry* is what routes lead to, a class and an address family. Its
-*chain* is the sequence of port sets that the switch tries. It has the chains of each port that a
-row or group names (`by_ingress`), and the chains of all other ports.
+    table=1,priority=29,…,ip,ip_dst=10.0.0.8/29,actions=write_metadata:3/0xffff,goto_table:2
+    table=2,priority=1,…,metadata=3/0xffff,actions=group:4
 
-A *claim* is a fact besides forwarding that a row states, such as "packets to the gateway's MAC
-address are routed". `expected_claims` lists its kinds with their values. Rows of table 0 make the
-claims `forwarded` (packets of a family to the gateway's MAC address, from a port, are routed) and
-`admitted` (the same from a host's own address). Without masked metadata the same rows make the
-claims `dispatched`, without a port, and `admitted unmasked`.
+An *entry* is what routes lead to, a class and an address family: here `(3, "ip")`. Its *chain* is
+the sequence of port sets that the switch tries. If group 4 outputs to port 1, and to port 2 while
+port 1 is down, the chain is port 1, then port 2. There are the chains of each port that a row or
+group names (`EmittedSwitch.by_ingress`), and the chains of all other ports (`anywhere`).
+
+A *claim* is a fact besides forwarding that a row states, a kind and a value. `expected_claims`
+lists the kinds with their values. Two rows of table 0 for the host 10.0.0.2 at port 4:
+
+    table=0,priority=3,…,ip,in_port=4,eth_dst=02:50:46:00:00:01,ip_src=10.0.0.2,actions=dec_ttl,…
+    table=0,priority=2,…,in_port=4,actions=drop
+
+The first claims `admitted`, with the values `ip`, 02:50:46:00:00:01, 4 and 10.0.0.2: from this port
+and address, packets to the gateway's MAC address are routed. The second claims `guarded`, 4: all
+else that comes in at this port is dropped. A row that routes packets from any port, or marks those
+of a host by a bit of metadata, claims `forwarded`. On a switch that cannot match single bits of
+metadata, `forwarded` becomes `dispatched`, without a port, and `admitted` becomes `admitted
+unmasked` (`UNMASKED`).
 
 `program_text` parses single lines, and `ovs_program` says how groups forward packets.
 """
