@@ -40,10 +40,14 @@ BACK = {
 
 
 def bgp_part(text):
-    """The lines of frr.conf that bgpd takes."""
+    """The lines of frr.conf that bgpd takes.
+
+    `frr defaults datacenter` is one: without it, eBGP accepts no routes unless a policy is set.
+    """
     words = ("bgp route-map", "ip prefix-list", "\nroute-map", "router bgp")
     start = min(at for word in words if (at := text.find(word)) >= 0)
-    return text[start:]
+    defaults = [line for line in text.splitlines() if line.startswith("frr defaults")]
+    return "\n".join([*defaults, text[start:]])
 
 
 class Panel(Routers):
