@@ -584,7 +584,6 @@ class Keeper(Upkeep):
             record: the record, from `links_record`.
             named_by: the build whose names it has; None: the build under upkeep.
         """
-        self._foreseen = None
         now, wall, wiring = self._now(), time(), self._upkeep.build.wiring
         if named_by is not None and named_by.wiring.names != wiring.names:
             record = self._links_recorded(record, named_by).as_record(now, wall, wiring)

@@ -889,15 +889,23 @@ def test_a_drain_in_a_survey_is_not_in_force():
     assert successor.keeper.status()["asked"] == ["n2"]
 
 
-def test_what_fails_in_the_rounds_of_a_move_is_repaired_in_rounds_after_it():
+@pytest.mark.parametrize("folder", ["not started again", "old", "new"])
+def test_what_fails_in_the_rounds_of_a_move_is_repaired_in_rounds_after_it(folder):
     """The build with other cables counted as one that leads around the failure already. So each
-    switch was corrected by itself, and packets looped at those that hung (3 s).
+    switch was corrected by itself, and packets looped at those that hung (3 s). Later, it was so
+    for a successor whose folder had the new build.
     """
-    old, new = build(Q3), loaded(build(Q3, MINIMAL, SPARSE_LINKS))
-    net, keeper = network(Duties(damping=CALM, discover=False), old)
-    mover = Mover(net.sessions, keeper, no_history())
+    old, new = loaded(build(Q3)), loaded(build(Q3, MINIMAL, SPARSE_LINKS))
+    net, keeper = network(Duties(damping=CALM, discover=False), old.build)
+    mover = Mover(net.sessions, keeper, no_history(), record := Kept())
     net.also.append(mover.tick)
     mover.move(new, True, all_or_none=False)
+    if folder != "not started again":
+        while mover.rollout.round < 1:
+            net.tick(SETTLE)
+        both = (new, old) if folder == "new" else (old, new)
+        net, mover = succeeded(net, record.kept, *both)
+        net.connect()
     while mover.rollout.round < mover.rollout.programs.update.last_round:
         net.tick(SETTLE)
     net.fabric.cable((5, 25), False)
