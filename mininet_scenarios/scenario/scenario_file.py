@@ -117,7 +117,9 @@ class Expect(Model):
     delivered: Count | None = None
     """The ordered pairs of hosts that reach each other. Default: those that the tables deliver."""
     max_hops: Annotated[Whole, Field(ge=0, le=64)] | None = None
-    """The links on the longest path. Default, before anything happens: the graph's diameter."""
+    """The most links of a path. Default, before anything happens: the graph's diameter, or if pairs
+    have several paths, the links of the longest one in the tables.
+    """
     minimal: bool | None = None
     """Whether every path is a shortest one. Default, before anything happens, with minimal routing:
     true.
