@@ -46,7 +46,8 @@ def host_paths(
         options: the options of target srv6.
 
     Raises:
-        InputError: a name is unknown, both ends are at one switch, or no path is left.
+        InputError: a name is unknown, both ends are at one switch, no path is left, or the fabric
+            has no IPv6 pool.
     """
     from extensions.host_paths.host_path_set import host_paths as host_paths_of_builds
 
