@@ -151,8 +151,7 @@ def _read_failures(_: click.Context, __: click.Parameter, words: tuple[str, ...]
 )
 @shared(
     "--fail",
-    metavar="A-B@CYCLE|NODE@CYCLE|GROUP@CYCLE",
-    meaning="from a cycle on, as in 3-8@2000",
+    meaning="from a cycle on, which has to be named, as in 3-8@2000",
     parameter="failures",
     callback=_read_failures,
 )

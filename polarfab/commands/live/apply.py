@@ -56,7 +56,7 @@ def command(
         polarfab apply build --confirm-within 10m
         polarfab apply --confirm
         polarfab apply --undo                    the build before
-        polarfab apply 3f2a91c04d5e6b78 --undo   one of `polarfab status --history`
+        polarfab apply 3f2a91c04d5e6b78 --undo   one of `status --history`
     """
     moves = folder is not None and not undo
     has_move_options = bool(accept_loss or unverified or confirm_within)

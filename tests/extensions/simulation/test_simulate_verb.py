@@ -166,11 +166,6 @@ def test_mistakes_are_told(polarfab: Run, folder: Path, words: tuple[str, ...], 
     assert told in err
 
 
-def test_the_help_shows_the_cycle_that_a_failure_needs(polarfab: Run, folder: Path) -> None:
-    assert polarfab("simulate", folder, "--fail", "0-1")[0] == 2
-    assert "--fail A-B@CYCLE|NODE@CYCLE|GROUP@CYCLE" in polarfab("simulate", "--help")[1]
-
-
 def test_a_collective_has_a_time(polarfab: Run, folder: Path) -> None:
     words = ("simulate", folder, "--collective", "ring-allreduce", "--size", "4096")
     code, out, _ = polarfab(*words)
