@@ -131,13 +131,12 @@ def _add_wrong_ports(
         stated_port: int16[n], the port towards each LID by the table, or NO_PORT.
         expected_port: int64[n], the port towards each LID by the routes, or NO_PORT.
     """
-    row_of_lid = dict(zip(lids.number.tolist(), range(len(lids.number)), strict=True))
+    line_of_lid = np.full(len(ends.guid), table.line)  # without a line: the head of the table
+    line_of_lid[lids.number[lids.exists]] = table.line + 1 + np.flatnonzero(lids.exists)
     for lid in np.flatnonzero(stated_port != expected_port).tolist():
         layer = f" (LID {ends.layer[lid]})" if files.lid_layers else ""
         stated = f"{switch} to {ends.guid[lid]:#x}{layer} by port {stated_port[lid]}"
-        line = table.line  # the head of the table
-        if lid in row_of_lid:
-            line += 1 + row_of_lid[lid]
+        line = int(line_of_lid[lid])
         files.differences.add(files.folder / LFTS, line, stated, f"by port {expected_port[lid]}")
 
 

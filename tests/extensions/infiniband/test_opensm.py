@@ -137,6 +137,21 @@ def test_a_line_for_no_port_is_one_difference(tmp_path: Path) -> None:
     assert target("opensm").check_emitted(build, tmp_path).differences == 1
 
 
+def test_a_wrong_port_is_reported_at_its_own_line(tmp_path: Path) -> None:
+    """It was reported at the line of a port that there is not, if that line stood behind it."""
+    build = with_guids({})
+    target("opensm").render(build, tmp_path)
+    file = tmp_path / "lfts.txt"
+    lines = file.read_text().splitlines(keepends=True)
+    entry = next(number for number, line in enumerate(lines) if "portguid" in line)
+    lid, _, *guid = lines[entry].split()
+    lines[entry] = f"{lid} 250 {' '.join(guid)}\n"
+    lines.insert(entry + 1, f"0x0fff 001 portguid {int(guid[-1], 16) - 1:#018x}\n")
+    file.write_text("".join(lines))
+    report = target("opensm").check_emitted(build, tmp_path)
+    assert [problem.line for problem in report.examples] == [entry + 2, entry + 1]
+
+
 def test_a_host_whose_port_is_disabled_is_in_no_file(tmp_path: Path) -> None:
     build = with_guids({3: ["h1"]})
     target("opensm").render(build, tmp_path)
