@@ -55,7 +55,7 @@ CNP_DSCP = 48
 before all others and is not lossless."""
 BEST_EFFORT_CLASS, CNP_CLASS, CONTROL_CLASS = 0, 6, 7
 """The traffic classes that are not lossless. No packet that comes in at a port gets the class of
-control: it is left for packets that the switch itself sends."""
+control."""
 DSCP_OF_LOSSY_CLASS = {BEST_EFFORT_CLASS: 0, CNP_CLASS: CNP_DSCP, CONTROL_CLASS: 56}
 """The DSCP of each class that is not lossless."""
 WATCHDOG_MILLISECONDS = 200

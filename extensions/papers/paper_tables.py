@@ -199,7 +199,7 @@ class _NetworkInterpretations(NamedTuple):
     def of(
         cls, network: str, entry: NetworkEntry, ours: Candidate, priced_as_hosts: int | None
     ) -> Self:
-        """Those of a network of `papers.yaml`, given the candidate that is made of its entry."""
+        """The corrections of a network of `papers.yaml`, given the candidate made of its entry."""
         return cls(
             cables=_of_given_cables(network, entry, priced_as_hosts),
             hosts=_of_many_hosts(ours),
@@ -207,7 +207,7 @@ class _NetworkInterpretations(NamedTuple):
         )
 
     def on_quantity(self, quantity: str) -> list[str]:
-        """Those that are on a quantity of the network."""
+        """The corrections that are on a quantity of the network."""
         # Where parameters are lost, networks are found by their radix: it is not read, but put in.
         texts = [
             self.cables if quantity in FROM_CABLES else "",

@@ -1,8 +1,8 @@
 """The state of a fabric while the events of a timeline happen: its builds, outage and controller.
 
-`mininet_scenarios.run.timeline` applies each event to the engine and to a `FabricState`, and takes
-from this what the tables do then (`predicted`). A fabric that has begun to move to another build
-holds a mixture of both until the move ends.
+`mininet_scenarios.run.timeline` applies each event to the engine and to a `RehearsedFabric`, and
+takes from this what the tables do then (`predicted`). A fabric that has begun to move to another
+build holds a mixture of both until the move ends.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mininet_scenarios.verdict.checks import Examiner
 from mininet_scenarios.verdict.predict import Prediction
 
 
-class FabricState:
+class RehearsedFabric:
     """What the fabric holds, what of it is out of order, and whether a controller runs."""
 
     def __init__(self, plan: Plan, examiner: Examiner, controlled: bool) -> None:

@@ -10,7 +10,7 @@ down until it loses nothing by itself.
 
 An event may move the fabric to another build. Until all switches hold it, the prediction is what
 every mixture of both builds promises. From then on it is what the new build's tables do
-(`fabric_state`).
+(`rehearsed_fabric`).
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ from itertools import groupby
 import numpy as np
 from numpy.typing import NDArray
 
-from mininet_scenarios.run.fabric_state import FabricState
 from mininet_scenarios.run.probe_calibration import UNCALIBRATED_RATE, clean_interval
 from mininet_scenarios.run.probe_windows import (
     FLIGHT_TIME,
@@ -34,6 +33,7 @@ from mininet_scenarios.run.probe_windows import (
     window_checks,
 )
 from mininet_scenarios.run.rehearsal_plan import Plan
+from mininet_scenarios.run.rehearsed_fabric import RehearsedFabric
 from mininet_scenarios.scenario.check import Check, Mismatch
 from mininet_scenarios.scenario.engine import Engine, HostPair, Step
 from mininet_scenarios.scenario.observations import SILENT, ControllerRepair, Counts
@@ -86,7 +86,7 @@ class Timeline:
         """
         self.plan, self.scenario = plan, plan.scenario
         self.engine, self.step, self.result = engine, step, result
-        self.fabric = FabricState(plan, examiner, engine.controlled)
+        self.fabric = RehearsedFabric(plan, examiner, engine.controlled)
         """What the fabric holds, and what of it is out of order."""
         self.windows: list[Window] = []
         """The windows of the probe; the last one is open."""
